@@ -1,0 +1,51 @@
+# tenfold: two commands on a fresh machine. `make demo` sets up and runs the main job, `make test` sets up and runs the tests.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test full venv lint types layers check notebooks lock bench clean
+
+demo: venv
+	$(BIN)/tenfold demo --out demo-out
+
+test: venv
+	$(BIN)/python -m pytest -n 2 -m "not full"
+
+full: venv
+	$(BIN)/python -m pytest -n 2
+
+venv: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"tenfold needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Try: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+lint: venv
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: venv
+	$(BIN)/basedpyright
+
+layers: venv
+	$(BIN)/lint-imports
+
+notebooks: venv
+	$(BIN)/python -m pytest -m "not full" tests/notebooks
+
+check: lint types layers
+
+bench: venv
+	test -x .venv-bench/bin/python || ($(PYTHON) -m venv .venv-bench && .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock && .venv-bench/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .)
+	.venv-bench/bin/python -m benchmarks
+
+lock:
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet -o requirements.lock
+	uv pip compile pyproject.toml --extra dev --extra bench --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet -o requirements-bench.lock
+
+clean:
+	rm -rf $(VENV) .venv-bench demo-out dist

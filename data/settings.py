@@ -1,0 +1,52 @@
+"""The small files beside the logs: the gateway's map, the assumptions and the SLO."""
+
+from .company import BATCH_FEATURES, IN_AN_HOUR
+
+GATEWAY_MAP = """\
+# How to read gateway.csv, the log of Larkspur's own gateway.
+convention = "exclusive"      # in_tok does not hold the cached tokens
+zone = "Europe/Berlin"        # started is local time without an offset
+
+[columns]                     # canonical column = source column
+ts = "started"
+request_id = "call_id"
+duration_ms = "took_ms"
+team = "squad"
+feature = "use_case"
+user_id = "person"
+input_tokens = "in_tok"
+cache_read_tokens = "cached"
+output_tokens = "out_tok"
+
+[constants]
+provider = "google"
+model = "gemini-2.5-flash"
+"""
+
+
+def assumptions() -> str:
+    """Write what Larkspur is ready to assume: the jobs that may wait a day.
+
+    Returns:
+        The text of `assume.toml`.
+    """
+    names = ", ".join(f"'{feature}'" for feature in BATCH_FEATURES)
+    return f"""\
+# Jobs that nobody waits for; see slo.toml for the one that is due sooner.
+[batch_api]
+where = "feature in ({names})"
+effort_days = 2
+"""
+
+
+def slo() -> str:
+    """Write Larkspur's service levels.
+
+    Returns:
+        The text of `slo.toml`.
+    """
+    parts = ["# Limits for all traffic, then by feature.\nttft_p95_ms = 5000\ntpot_p95_ms = 60\n"]
+    for feature in BATCH_FEATURES:
+        deadline_s = 3_600 if feature == IN_AN_HOUR else 172_800
+        parts.append(f'[feature."{feature}"]\nttft_p95_ms = inf\ndeadline_s = {deadline_s}\n')
+    return "\n".join(parts)

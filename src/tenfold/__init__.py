@@ -1,0 +1,70 @@
+"""tenfold: find the next 10x in an LLM bill. Exact cost from per-request token logs, and a ranked plan to shrink it.
+
+The public names are loaded when first used, so ``import tenfold`` takes no heavy library and no network.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tenfold.errors import NotEvaluable, TenfoldError
+    from tenfold.ledger import Ledger, attribute
+    from tenfold.logs import Log, load, open_log
+    from tenfold.planning import Plan, plan
+    from tenfold.prices import PriceBook, price_book
+    from tenfold.prices.single import price
+    from tenfold.reviewing import review
+    from tenfold.slo import Slo
+    from tenfold.usage import Usage
+
+_HOME = {
+    "Ledger": "tenfold.ledger",
+    "Log": "tenfold.logs",
+    "NotEvaluable": "tenfold.errors",
+    "Plan": "tenfold.planning",
+    "PriceBook": "tenfold.prices",
+    "Slo": "tenfold.slo",
+    "TenfoldError": "tenfold.errors",
+    "Usage": "tenfold.usage",
+    "attribute": "tenfold.ledger",
+    "load": "tenfold.logs",
+    "open_log": "tenfold.logs",
+    "plan": "tenfold.planning",
+    "price": "tenfold.prices.single",
+    "price_book": "tenfold.prices",
+    "review": "tenfold.reviewing",
+}
+
+__all__ = [
+    "Ledger",
+    "Log",
+    "NotEvaluable",
+    "Plan",
+    "PriceBook",
+    "Slo",
+    "TenfoldError",
+    "Usage",
+    "attribute",
+    "load",
+    "open_log",
+    "plan",
+    "price",
+    "price_book",
+    "review",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return metadata.version("tenfold")
+    if name not in _HOME:
+        raise AttributeError(f"module 'tenfold' has no attribute {name!r}")
+    found = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,1 @@
+"""Analyses: each reads the ledger, none reads another."""

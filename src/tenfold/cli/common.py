@@ -1,0 +1,135 @@
+"""What the commands share: options, output for people and for scripts, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tenfold import config
+from tenfold.errors import AssumptionError, TenfoldError
+from tenfold.prices import PriceBook, price_book
+
+SCHEMA_VERSION = 1
+
+Db = Annotated[Path, typer.Option("--db", help="The database that `tenfold load` made.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+From = Annotated[str | None, typer.Option("--from", metavar="D", help="First day or instant to count.")]
+To = Annotated[str | None, typer.Option("--to", metavar="D", help="Day or instant to stop before.")]
+Zone = Annotated[str | None, typer.Option("--zone", metavar="Z", help="Time zone of report days; default UTC.")]
+Prices = Annotated[Path | None, typer.Option("--prices", metavar="DIR", help="Price files laid over the shipped ones.")]
+PricesOnly = Annotated[bool, typer.Option("--prices-only", help="Use the files of --prices alone.")]
+PriceAt = Annotated[
+    str | None, typer.Option("--price-at", metavar="T", help="Price everything at this instant: a what-if.")
+]
+
+
+def out() -> Console:
+    """Make the console for people: 100 columns unless a terminal says otherwise.
+
+    Returns:
+        The console on standard output.
+    """
+    console = Console(highlight=False, soft_wrap=False)
+    return console if console.is_terminal else Console(highlight=False, width=110)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print one JSON document on standard output.
+
+    Args:
+        document: What to print; ``schema_version`` is added first.
+    """
+    sys.stdout.write(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2, default=str) + "\n")
+
+
+def book_of(prices: Path | None, *, only: bool) -> PriceBook:
+    """Load the price book that the options name.
+
+    Args:
+        prices: Folder of the user's own price files, or None.
+        only: Use them alone instead of laying them over the shipped ones.
+
+    Returns:
+        The book.
+
+    Raises:
+        AssumptionError: ``--prices-only`` without ``--prices``.
+    """
+    if prices is None:
+        if only:
+            raise AssumptionError("--prices-only needs --prices DIR")
+        return price_book()
+    return price_book(prices) if only else price_book(overlay=prices)
+
+
+def instant(text: str | None, zone: str, option: str) -> datetime | None:
+    """Read a day (midnight in the zone) or an instant.
+
+    Args:
+        text: What the user wrote, or None.
+        zone: IANA zone of bare days and naive times.
+        option: Option to name in the error.
+
+    Returns:
+        The aware instant, or None.
+
+    Raises:
+        AssumptionError: The text is neither.
+    """
+    if text is None:
+        return None
+    local = config.zone(zone, where="--zone")
+    try:
+        if len(text) <= 10:
+            return datetime.combine(date.fromisoformat(text), time(), local).astimezone(UTC)
+        read = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise AssumptionError(f'{option} "{text}": write a day such as 2026-07-01, or 2026-07-01T12:00:00Z') from error
+    return (read if read.tzinfo else read.replace(tzinfo=local)).astimezone(UTC)
+
+
+def report_zone(zone: str | None) -> str:
+    """Choose the report zone: the option, else ``tenfold.toml``, else UTC.
+
+    Args:
+        zone: The option's value, or None.
+
+    Returns:
+        A known IANA zone name.
+    """
+    name = zone or config.settings().report_zone
+    config.zone(name, where="--zone")
+    return name
+
+
+def plain_table(*columns: tuple[str, bool]) -> Table:
+    """Make a table without rules, for terminals and pipes alike.
+
+    Args:
+        columns: Pairs of heading and whether it is a number (right-aligned).
+
+    Returns:
+        The empty table.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading, is_number in columns:
+        table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
+    return table
+
+
+def fail(error: TenfoldError | OSError, code: int) -> None:
+    """Say on standard error, in one line, why the command ends.
+
+    Args:
+        error: What went wrong.
+        code: Exit code: 1 refused or failed, 3 not evaluable with the data at hand.
+    """
+    sys.stderr.write(f"error: {error}\n")
+    raise SystemExit(code)

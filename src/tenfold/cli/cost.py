@@ -1,0 +1,156 @@
+"""``tenfold cost``: the exact bill, by any dimensions, and what it says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tenfold import logs
+from tenfold.analysis import composition as reading
+from tenfold.cli.common import (
+    Db,
+    From,
+    Json,
+    PriceAt,
+    Prices,
+    PricesOnly,
+    To,
+    Zone,
+    book_of,
+    instant,
+    out,
+    plain_table,
+    print_json,
+    report_zone,
+)
+from tenfold.errors import NotEvaluable
+from tenfold.ledger import Composition, Ledger, attribute, check_dimensions
+from tenfold.money import shown, usd_text
+from tenfold.prices.meters import METER_NAMES
+
+_GROUPS = {
+    "uncached in": ("uncached_input", "input_audio", "input_image", "input_video"),
+    "cache read": ("cache_read",),
+    "cache write": ("cache_write", "cache_write_long"),
+    "output": ("output", "reasoning", "output_audio", "output_image"),
+    "calls": ("web_search",),
+}
+
+
+def cost(
+    db: Db,
+    by: Annotated[
+        str, typer.Option("--by", metavar="A,B", help="Columns to group by, or day, week, month, quarter.")
+    ] = "",
+    from_: From = None,
+    to: To = None,
+    zone: Zone = None,
+    prices: Prices = None,
+    prices_only: PricesOnly = False,
+    price_at: PriceAt = None,
+    min_coverage: Annotated[
+        float, typer.Option("--min-coverage", metavar="R", help="Exit 3 when a smaller share of requests is priced.")
+    ] = 0.0,
+    json: Json = False,
+) -> None:
+    """Show what the log cost: exact, grouped, with the share that has no price named beside the total."""
+    columns = [name.strip() for name in by.split(",") if name.strip()]
+    check_dimensions(columns)
+    local = report_zone(zone)
+    ledger = attribute(
+        logs.open_log(db),
+        book_of(prices, only=prices_only),
+        price_at=instant(price_at, "UTC", "--price-at"),
+        since=instant(from_, local, "--from"),
+        until=instant(to, local, "--to"),
+        zone=local,
+    )
+    mix = ledger.composition(columns)
+    if json:
+        print_json(document(ledger, mix))
+    else:
+        show(ledger, mix)
+    ratio = ledger.coverage.requests_ratio
+    if ratio is not None and ratio < min_coverage:
+        raise NotEvaluable(f"{ratio:.4%} of requests are priced, less than --min-coverage {min_coverage}")
+
+
+def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
+    coverage = ledger.coverage
+    priced_none = coverage.requests > 0 and coverage.unpriced_requests == coverage.requests
+    return {
+        "total_usd": None if priced_none else usd_text(mix.total_pusd),
+        "requests": coverage.requests,
+        "coverage": coverage.as_dict(),
+        "card_version": ledger.book.version,
+        "log_hash": ledger.log.log_hash,
+        "price_at": ledger.price_at.isoformat() if ledger.price_at else None,
+        "zone": ledger.window.zone,
+        "by": list(mix.by),
+        "rows": mix.rows(),
+    }
+
+
+def show(ledger: Ledger, mix: Composition) -> None:
+    console = out()
+    coverage = ledger.coverage
+    said = reading.read(ledger)
+    console.print(
+        f"[bold]{shown(mix.total_pusd)}[/bold]   {coverage.requests:,} requests   {said.period()}   prices {ledger.book.version}"
+    )
+    if ledger.price_at:
+        console.print(
+            f"what-if: every request priced at {ledger.price_at.isoformat()}, not when it ran", style="yellow"
+        )
+    console.print(_coverage_line(ledger))
+    if mix.by and mix.total_pusd:
+        console.print()
+        console.print(_table(mix))
+    console.print()
+    for sentence in said.sentences():
+        console.print(sentence)
+
+
+def _coverage_line(ledger: Ledger) -> str:
+    coverage = ledger.coverage
+    if coverage.requests_ratio is None:
+        return "no billable requests in this window"
+    tokens = "" if coverage.tokens_ratio is None else f", {coverage.tokens_ratio:.2%} of tokens"
+    line = f"priced {coverage.requests_ratio:.2%} of requests{tokens}"
+    if coverage.unpriced:
+        names = [
+            f"{row['model'] or 'no model'} ({row['requests']:,} requests: {row['price_status']})"
+            for row in coverage.unpriced[:4]
+        ]
+        more = len(coverage.unpriced) - 4
+        line += " · not priced: " + ", ".join(names) + (f" and {more} more" if more > 0 else "")
+    return line
+
+
+def _table(mix: Composition) -> Any:
+    groups = {
+        heading: names
+        for heading, names in _GROUPS.items()
+        if any((mix.frame[f"{name}_pusd"] != 0).any() for name in names)
+    }
+    table = plain_table(
+        *((name, False) for name in mix.by),
+        ("requests", True),
+        ("cost", True),
+        ("share", True),
+        *((heading, True) for heading in groups),
+    )
+    ordered = mix.frame.sort("cost_pusd", *mix.by, descending=[True] + [False] * len(mix.by), nulls_last=True)
+    for row in ordered.rows(named=True):
+        cost_pusd = int(row["cost_pusd"])
+        blank = row["requests"] > 0 and row["requests"] == row["unpriced_requests"]
+        parts = [sum(int(row[f"{name}_pusd"]) for name in names) for names in groups.values()]
+        table.add_row(
+            *("(none)" if row[name] is None else str(row[name]) for name in mix.by),
+            f"{row['requests']:,}",
+            "no price" if blank else shown(cost_pusd),
+            "" if blank else f"{cost_pusd / mix.total_pusd:.1%}",
+            *("" if not cost_pusd else f"{part / cost_pusd:.1%}" for part in parts),
+        )
+    return table

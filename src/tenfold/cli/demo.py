@@ -1,0 +1,67 @@
+"""``tenfold demo``: the whole way on the shipped logs."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tenfold import logs, reviewing
+from tenfold.cli import cost, levers
+from tenfold.cli.common import Json, out, print_json
+from tenfold.ledger import attribute
+from tenfold.planning import plan
+from tenfold.prices import price_book
+from tenfold.reviewing import quarter_bounds
+from tenfold.slo import Slo
+
+QUARTER = "2026Q3"
+
+
+def demo(
+    out_dir: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for logs, database and review.")] = Path(
+        "demo-out"
+    ),
+    json: Json = False,
+) -> None:
+    """Load the shipped logs of an invented company, price them, rank the levers and write the quarter's review."""
+    folder = out_dir / "logs"
+    _copy_logs(folder)
+    db = out_dir / "usage.duckdb"
+    db.unlink(missing_ok=True)
+    book = price_book()
+    native = sorted(str(path) for path in folder.glob("*.gz"))
+    logs.load(native, db=db, thresholds=book.thresholds)
+    log = logs.load([str(folder / "gateway.csv")], db=db, map=folder / "gateway.map.toml", thresholds=book.thresholds)
+    since, until = quarter_bounds(QUARTER, "UTC")
+    ledger = attribute(log, book, since=since, until=until)
+    found = plan(ledger, assume=folder / "assume.toml", slo=Slo.load(folder / "slo.toml"))
+    page = out_dir / "review.html"
+    reviewing.review(ledger, found, quarter=QUARTER).save(page)
+    if json:
+        print_json(
+            {
+                "review": str(page),
+                "db": str(db),
+                "cost": cost.document(ledger, ledger.composition(["team"])),
+                "levers": found.as_dict(),
+            }
+        )
+        return
+    console = out()
+    cost.show(ledger, ledger.composition(["team"]))
+    console.print()
+    levers.show(console, found)
+    console.print()
+    console.print(f"database  {db}", soft_wrap=True)
+    console.print(f"review    {page}", soft_wrap=True)
+
+
+def _copy_logs(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for item in (resources.files("tenfold._shipped") / "data" / "demo").iterdir():
+        with resources.as_file(item) as file:
+            shutil.copyfile(file, folder / item.name)

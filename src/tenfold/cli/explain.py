@@ -1,0 +1,108 @@
+"""``tenfold explain``: one number traced back to its log line and its price entry."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import zstandard
+
+from tenfold import logs
+from tenfold.cli.common import Db, Json, PriceAt, Prices, PricesOnly, book_of, instant, out, plain_table, print_json
+from tenfold.errors import NotEvaluable
+from tenfold.ledger import attribute
+
+
+def explain(
+    db: Db,
+    request: Annotated[
+        str, typer.Option("--request", metavar="ID", help="Provider's id of the request.", show_default=False)
+    ],
+    line: Annotated[bool, typer.Option("--line", help="Print the log line itself.")] = False,
+    prices: Prices = None,
+    prices_only: PricesOnly = False,
+    price_at: PriceAt = None,
+    json: Json = False,
+) -> None:
+    """Trace one request's cost: log line, reported counts, meters, rates, price entry and its source."""
+    ledger = attribute(
+        logs.open_log(db), book_of(prices, only=prices_only), price_at=instant(price_at, "UTC", "--price-at")
+    )
+    trace = ledger.explain(request)
+    if line:
+        trace["line"] = log_line(trace["source_file"], trace["source_line"])
+    if json:
+        print_json(trace)
+    else:
+        _show(trace)
+
+
+def log_line(file: str, number: int) -> str:
+    """Read one line of a log file, compressed or not.
+
+    Args:
+        file: Path as it was loaded.
+        number: Line, from 1.
+
+    Returns:
+        The line.
+
+    Raises:
+        NotEvaluable: The file is gone or shorter, so the line cannot be shown.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise NotEvaluable(f"{file} is not there any more, so its line {number} cannot be printed")
+    if path.read_bytes()[:4] == b"PAR1":
+        raise NotEvaluable(f"{file} is Parquet: record {number} has no line of text")
+    with path.open("rb") as raw:
+        head = raw.read(4)
+        raw.seek(0)
+        stream = (
+            gzip.open(raw)
+            if head[:2] == b"\x1f\x8b"
+            else zstandard.ZstdDecompressor().stream_reader(raw)
+            if head == b"\x28\xb5\x2f\xfd"
+            else raw
+        )
+        data = stream.read()
+    lines = data.split(b"\n")
+    if number > len(lines):
+        raise NotEvaluable(f"{file} has only {len(lines)} lines now; it was loaded with a line {number}")
+    return lines[number - 1].decode("utf-8", "replace").rstrip("\r")
+
+
+def _show(trace: dict[str, Any]) -> None:
+    console = out()
+    cost = "no price" if trace["cost_usd"] is None else f"${trace['cost_usd']}"
+    console.print(f"[bold]{cost}[/bold]   {trace['request_id']}   {trace['status']}")
+    console.print(
+        f"log line   {trace['source_file']}:{trace['source_line']} ({trace['source_format']})", soft_wrap=True
+    )
+    request = {name: value for name, value in trace["request"].items() if value not in (None, [])}
+    console.print("request    " + ", ".join(f"{name} {value}" for name, value in request.items()), soft_wrap=True)
+    reported = {name: value for name, value in trace["reported"].items() if value is not None}
+    console.print("reported   " + ", ".join(f"{name} {value}" for name, value in reported.items()), soft_wrap=True)
+    table = plain_table(("meter", False), ("units", True), ("rate pUSD", True), ("cost USD", True))
+    for name, meter in trace["meters"].items():
+        units = next(iter(meter.values()))
+        rate = "no price" if meter["rate_pusd"] is None else f"{meter['rate_pusd']:,}"
+        table.add_row(name, f"{units:,}", rate, meter["cost_usd"] or "")
+    console.print(table)
+    how = trace["how_matched"]
+    console.print(
+        f"matched    {how['asked']} -> {how['model'] or 'nothing'} ({how['how']}) {how['reason'] or ''}", soft_wrap=True
+    )
+    if trace["entry"]:
+        entry = trace["entry"]
+        since = entry["valid_from"] or "its launch"
+        console.print(
+            f"entry      {entry['file']} no. {entry['number']}: {entry['model']}, {entry['service_tier']}, from {since}, "
+            f"checked {entry['checked']}, {entry['source']}",
+            soft_wrap=True,
+        )
+    console.print(f"rounding   {'; '.join(trace['rounding']) or 'none'} · prices {trace['card_version']}")
+    if "line" in trace:
+        out().print(trace["line"], markup=False, soft_wrap=True)

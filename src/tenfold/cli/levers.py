@@ -1,0 +1,118 @@
+"""``tenfold levers``: every lever against this log, and the plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from tenfold import logs
+from tenfold.cli.common import (
+    Db,
+    From,
+    Json,
+    Prices,
+    PricesOnly,
+    To,
+    book_of,
+    instant,
+    out,
+    plain_table,
+    print_json,
+)
+from tenfold.errors import NotEvaluable
+from tenfold.ledger import attribute
+from tenfold.planning import Plan, plan
+from tenfold.slo import Slo
+
+Assume = Annotated[Path | None, typer.Option("--assume", metavar="FILE", help="Assumptions (TOML), one table a lever.")]
+SloFile = Annotated[
+    Path | None, typer.Option("--slo", metavar="FILE", help="Service levels (TOML) that a plan must keep.")
+]
+
+
+def levers(
+    db: Db,
+    assume: Assume = None,
+    slo: SloFile = None,
+    from_: From = None,
+    to: To = None,
+    prices: Prices = None,
+    prices_only: PricesOnly = False,
+    json: Json = False,
+) -> None:
+    """Estimate every lever on this log, leave out what the SLO forbids, and rank the plan that is left."""
+    ledger = attribute(
+        logs.open_log(db),
+        book_of(prices, only=prices_only),
+        since=instant(from_, "UTC", "--from"),
+        until=instant(to, "UTC", "--to"),
+    )
+    found = plan(ledger, assume=assume, slo=Slo.load(slo) if slo else None)
+    if json:
+        print_json(found.as_dict())
+    else:
+        show(out(), found)
+    if not found.is_evaluable:
+        raise NotEvaluable("no lever can be measured on this log; each says which column it misses")
+
+
+def show(console: Console, found: Plan) -> None:
+    """Print levers and plan, answers first.
+
+    Args:
+        console: Where to print.
+        found: The plan.
+    """
+    document = found.as_dict()
+    console.print(found.headline(), soft_wrap=False)
+    table = plain_table(
+        ("#", True), ("lever", False), ("label", False), ("touches", True), ("saves alone [low mid high]", True),
+        ("adds in plan", True), ("effort", True), ("risk", False),
+    )  # fmt: skip
+    adds = {step["name"]: step["marginal_usd"] for step in document["plan"]["roadmap"]}
+    for row in document["levers"]:
+        table.add_row(
+            str(row["number"]),
+            row["name"],
+            row["label"] if row["status"] == "ok" else row["status"].replace("_", " "),
+            _dollars(row["addressed_usd"]),
+            _saving(row),
+            _dollars(adds.get(row["name"])),
+            f"{row['effort_days']:g} d" if row["status"] == "ok" else "",
+            row["risk"] if row["status"] == "ok" else "",
+        )
+    console.print(table)
+    for row in document["levers"]:
+        for heading, text in _said(row):
+            console.print(f"  [dim]{row['number']} {row['name']}, {heading}:[/dim] {text}")
+
+
+def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
+    said: list[tuple[str, str]] = []
+    if row["as_billed_usd"] is not None:
+        said.append(
+            (
+                "already in the bill",
+                f"caching saved {_dollars(row['as_billed_usd'])} net of write premiums; not counted again",
+            )
+        )
+    if row["reason"]:
+        said.append(("why", row["reason"]))
+    if row["status"] == "ok" and row["first_action"]:
+        said += [("first", row["first_action"]), ("verify", row["verify"]), ("undo", row["undo"])]
+    return said
+
+
+def _saving(row: dict[str, Any]) -> str:
+    saving = row["saving_usd"]
+    if saving is None or saving["mid"] is None:
+        return ""
+    ends = "" if saving["low"] is None else f" [{_dollars(saving['low'])} to {_dollars(saving['high'])}]"
+    return _dollars(saving["mid"]) + ends
+
+
+def _dollars(text: str | None) -> str:
+    return "" if text is None else f"{'-' if text.startswith('-') else ''}${abs(float(text)):,.2f}"

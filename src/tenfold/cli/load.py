@@ -1,0 +1,73 @@
+"""``tenfold load``: log files into a database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tenfold import logs
+from tenfold.cli.common import Db, Json, out, plain_table, print_json
+from tenfold.errors import AssumptionError
+from tenfold.prices import price_book
+
+
+def load(
+    paths: Annotated[list[str], typer.Argument(help="Log files, folders or globs.", show_default=False)],
+    db: Db,
+    format: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="Reader to use; default: by content.")
+    ] = None,
+    map: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE", help="Map (TOML) of a file's own columns.")
+    ] = None,
+    zone: Annotated[str | None, typer.Option("--zone", metavar="Z", help="Zone of times that carry none.")] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="What the lines cannot say.")
+    ] = None,
+    keep_text: Annotated[
+        bool, typer.Option("--keep-text", help="Keep prompts and answers; never kept otherwise.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Load log files; the format is detected, bad lines are kept aside with a reason, loading twice changes nothing."""
+    done = logs.load(
+        paths,
+        db=db,
+        format=format,
+        map=map,
+        zone=zone,
+        set=_constants(set or []),
+        keep_text=keep_text,
+        thresholds=price_book().thresholds,
+    )
+    summary = done.summary
+    if json:
+        print_json(summary)
+        return
+    console = out()
+    table = plain_table(("format", False), ("requests", True))
+    for name, count in summary["by_format"].items():
+        table.add_row(name, f"{count:,}")
+    console.print(table)
+    console.print(
+        f"{summary['files']:,} files: {summary['requests']:,} new requests, {summary['duplicates']:,} already known, "
+        f"{summary['merged']:,} merged, {summary['flagged']:,} flagged, {summary['rejected']:,} rejected"
+    )
+    if summary["rejected"]:
+        rejects = plain_table(("rejected line", False), ("why", False))
+        for row in done.rejects.head(5).iter_rows(named=True):
+            rejects.add_row(f"{row['source_file']}:{row['source_line']}", row["reason"])
+        console.print(rejects)
+    console.print(f"next: tenfold cost --db {db} --by team", style="dim")
+
+
+def _constants(pairs: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        column, equals, value = pair.partition("=")
+        if not equals or not column:
+            raise AssumptionError(f'--set "{pair}": write COLUMN=VALUE, such as service_tier=batch')
+        found[column.strip()] = value.strip()
+    return found

@@ -1,0 +1,88 @@
+"""Numbers for people: shares, ratios, counts and times, rounded here and nowhere earlier."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+NONE = "(none)"
+
+
+def percent(share: Fraction | float | None, decimals: int = 0) -> str:
+    """Write a share as percent; what is not all or nothing never looks like it.
+
+    Args:
+        share: The share, 1 being all; None where unknown.
+        decimals: Decimals to show.
+
+    Returns:
+        Text such as ``"44 %"``, ``"<1 %"``, ``">99.99 %"`` or ``"unknown"``.
+    """
+    if share is None:
+        return "unknown"
+    exact = Fraction(share)
+    step = Fraction(1, 100 * 10**decimals)
+    if 0 < exact < step / 2:
+        return f"<{_fixed(step * 100, decimals)} %"
+    if 1 - step / 2 < exact < 1:
+        return f">{_fixed((1 - step) * 100, decimals)} %"
+    return f"{_fixed(exact * 100, decimals)} %"
+
+
+def ratio(value: Fraction | None) -> str:
+    """Write a ratio to one.
+
+    Args:
+        value: The ratio; None where it does not exist.
+
+    Returns:
+        Text such as ``"14.2:1"``, or ``"unknown"``.
+    """
+    return "unknown" if value is None else f"{_fixed(value, 1)}:1"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    Args:
+        number: How many.
+        noun: In the singular.
+
+    Returns:
+        Text such as ``"1 request"`` or ``"1,012 requests"``.
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def minute(instant: datetime, zone: str = "UTC") -> str:
+    """Write an instant to the minute, with its zone.
+
+    Args:
+        instant: An aware instant.
+        zone: IANA zone to show it in.
+
+    Returns:
+        Text such as ``"2026-09-08 14:05 UTC"``.
+    """
+    return f"{instant.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} {zone}"
+
+
+def number(value: Fraction | float, decimals: int) -> str:
+    """Write a number with thousands separators, rounded half even.
+
+    Args:
+        value: The number.
+        decimals: Decimals to show.
+
+    Returns:
+        Text such as ``"1,234.5"``.
+    """
+    return _fixed(Fraction(value), decimals)
+
+
+def _fixed(value: Fraction, decimals: int) -> str:
+    with localcontext(prec=60):
+        exact = Decimal(value.numerator) / Decimal(value.denominator)
+        return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN):,}"

@@ -1,0 +1,195 @@
+"""The ledger: a log priced by a price book, with exact totals, coverage and a trace for every number."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from tenfold.ledger.coverage import Coverage, coverage
+from tenfold.ledger.explain import explain
+from tenfold.ledger.session import KEY_COLUMNS, TIME_GRAINS, Session, Window, check_dimensions
+from tenfold.logs.log import Log
+from tenfold.money import shown, usd_text
+from tenfold.prices import PriceBook, price_book
+from tenfold.prices.meters import METER_NAMES
+from tenfold.store.engines.duckdb import DuckDBEngine
+
+__all__ = [
+    "KEY_COLUMNS",
+    "TIME_GRAINS",
+    "Composition",
+    "Coverage",
+    "Ledger",
+    "Session",
+    "Window",
+    "attribute",
+    "check_dimensions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What a bill is made of, by dimensions; sums to the bill to the pUSD.
+
+    Args:
+        by: The dimensions.
+        frame: One row per group: dimensions, counters, ``<meter>_units``, ``<meter>_pusd``, ``cost_pusd``.
+        total_pusd: Sum of ``cost_pusd`` over the rows.
+    """
+
+    by: tuple[str, ...]
+    frame: pl.DataFrame
+    total_pusd: int
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give the rows the keys that scripts rely on, dearest first.
+
+        Returns:
+            Per group: dimensions, ``requests``, ``unpriced_requests``, ``cost_usd`` (None where nothing in the group
+            is priced), and ``<meter>_usd`` with ``<meter>_tokens`` (``web_search_calls``) for meters that occur.
+        """
+        used = [meter for meter in METER_NAMES if (self.frame[f"{meter}_units"].fill_null(0) != 0).any()]
+        return [
+            self._row(row, used)
+            for row in self.frame.sort(
+                "cost_pusd", *self.by, descending=[True, *([False] * len(self.by))], nulls_last=True
+            ).rows(named=True)
+        ]
+
+    def _row(self, row: dict[str, Any], used: list[str]) -> dict[str, Any]:
+        blank = row["requests"] > 0 and row["requests"] == row["unpriced_requests"]
+        made: dict[str, Any] = {
+            name: row[name].isoformat() if name in TIME_GRAINS and row[name] else row[name] for name in self.by
+        }
+        made |= {"requests": row["requests"], "unpriced_requests": row["unpriced_requests"]}
+        made["cost_usd"] = None if blank else usd_text(int(row["cost_pusd"]))
+        for meter in used:
+            made[f"{meter}_usd"] = None if blank else usd_text(int(row[f"{meter}_pusd"]))
+            made[f"{meter}_{'calls' if meter == 'web_search' else 'tokens'}"] = row[f"{meter}_units"]
+        return made
+
+    def shares(self) -> dict[str, float]:
+        """Share of the bill by meter.
+
+        Returns:
+            Meter to its share of the total, for meters that cost anything; empty for a bill of zero.
+        """
+        sums = {meter: int(self.frame[f"{meter}_pusd"].sum() or 0) for meter in METER_NAMES}
+        return {meter: cost / self.total_pusd for meter, cost in sums.items() if cost} if self.total_pusd else {}
+
+
+class Ledger:
+    """A log priced by a book. Cheap to make: nothing is computed before it is asked for.
+
+    Args:
+        log: The loaded log.
+        book: The price book.
+        window: Which requests, and how days are cut.
+        price_at: Price everything at this one instant (a what-if), or None.
+    """
+
+    def __init__(self, log: Log, book: PriceBook, window: Window, price_at: datetime | None = None) -> None:
+        self.log = log
+        self.book = book
+        self.window = window
+        self.price_at = price_at
+
+    @contextmanager
+    def session(self) -> Generator[Session]:
+        """Open the store read-only and lay the priced views over it.
+
+        Yields:
+            The session; its connection closes at the end.
+        """
+        with self.log.store.reading() as connection:
+            yield Session(DuckDBEngine(connection), self.book, self.window, price_at=self.price_at)
+
+    def composition(self, by: Sequence[str] = ()) -> Composition:
+        """Split the bill by dimensions, exactly.
+
+        Args:
+            by: Columns of ``requests``, or day, week, month, quarter, year.
+
+        Returns:
+            The composition; its rows sum to ``total_pusd``.
+
+        Raises:
+            ColumnError: A dimension does not exist; names the near match.
+        """
+        with self.session() as session:
+            frame = session.totals(by)
+        return Composition(tuple(by), frame, int(frame["cost_pusd"].sum() or 0))
+
+    @cached_property
+    def total_pusd(self) -> int:
+        """Cost of everything that is priced, in pUSD; read ``coverage`` with it."""
+        return self.composition().total_pusd
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """The priced share in requests, tokens and money, and what is not priced, by name."""
+        with self.session() as session:
+            return coverage(session)
+
+    def explain(self, request_id: str) -> dict[str, Any]:
+        """Trace one request's cost back to its log line and price entry.
+
+        Args:
+            request_id: Provider's id of the request.
+
+        Returns:
+            The trace, with the keys of ``tenfold explain --json``.
+
+        Raises:
+            ColumnError: No request, or more than one, has that id.
+        """
+        with self.session() as session:
+            return explain(session, request_id)
+
+    def frame(self) -> pl.DataFrame:
+        """Read the ledger itself, one row a request. As large as the log: for exports, not for sums.
+
+        Returns:
+            Columns of ``requests``, ``price_status``, ``<meter>_units`` and ``<meter>_pusd``.
+        """
+        with self.session() as session:
+            return session.engine.fetch(f"select * from priced_requests where {self.window.condition()}")
+
+    def __repr__(self) -> str:
+        """Say what it is in one line."""
+        what_if = f", all priced at {self.price_at.isoformat()}" if self.price_at else ""
+        return f"<Ledger {shown(self.total_pusd)}, prices {self.book.version}{what_if}>"
+
+
+def attribute(
+    log: Log,
+    book: PriceBook | None = None,
+    *,
+    price_at: datetime | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    zone: str = "UTC",
+) -> Ledger:
+    """Price a log: every request by the entry in force when it ran.
+
+    Args:
+        log: The loaded log.
+        book: The price book; the shipped one by default.
+        price_at: Price everything at this one instant instead (a what-if).
+        since: First instant to count (aware).
+        until: Instant after the last to count (aware, exclusive).
+        zone: IANA zone that report days are cut in.
+
+    Returns:
+        The ledger.
+
+    Raises:
+        PriceFileError: The shipped book cannot be read.
+    """
+    return Ledger(log, book or price_book(), Window(since, until, zone), price_at)

@@ -1,0 +1,111 @@
+"""One number traced: from a request's cost back to its log line and the price entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenfold.errors import ColumnError
+from tenfold.ledger.session import Session
+from tenfold.money import usd_text
+from tenfold.prices.book import EVER, FOREVER
+from tenfold.prices.meters import meters
+from tenfold.store import schema
+from tenfold.store.database import quoted
+
+_REPORTED = (*schema.TOKEN_COLUMNS, "cost_logged_usd")
+_SHOWN = (
+    "ts",
+    "provider",
+    "model",
+    "service_tier",
+    "region",
+    "status",
+    "is_billable",
+    "gateway_cache_hit",
+    "flags",
+)
+
+
+def explain(session: Session, request_id: str) -> dict[str, Any]:
+    """Trace one request.
+
+    Args:
+        session: A priced look at a store.
+        request_id: Provider's id of the request.
+
+    Returns:
+        ``source_file``, ``source_line``, ``reported{}`` (as logged, NULL is unknown), ``meters{}`` (disjoint units,
+        rate in pUSD, cost), ``status``, ``cost_usd``, ``how_matched``, ``entry{}`` and ``rounding[]`` (empty: rates
+        are exact integers, nothing was rounded).
+
+    Raises:
+        ColumnError: No request, or more than one, has that id.
+    """
+    rows = session.engine.fetch(f"select * from priced_requests where request_id = {quoted(request_id)}").rows(
+        named=True
+    )
+    if not rows:
+        raise ColumnError(
+            f'no request "{request_id}" in this log. Ids are those of the provider, as in column request_id'
+        )
+    if len(rows) > 1:
+        places = ", ".join(f"{row['source_file']}:{row['source_line']}" for row in rows[:5])
+        raise ColumnError(f'{len(rows)} requests bear the id "{request_id}": {places}')
+    row = rows[0]
+    found = session.card.matches[row["price_key"]]
+    entry = None if row["entry_id"] is None else session.card.entries[row["entry_id"]]
+    price_list = next((one for one in found.lists if entry in one.bands), None)
+    costs = {meter.name: row[f"{meter.name}_pusd"] for meter in meters()}
+    known = [cost for cost in costs.values() if cost is not None]
+    return {
+        "request_id": request_id,
+        "source_format": row["source_format"],
+        "source_file": row["source_file"],
+        "source_line": row["source_line"],
+        "request": {name: row[name].isoformat() + "Z" if name == "ts" and row[name] else row[name] for name in _SHOWN},
+        "reported": {name: row[name] if row[name] is None else _plain(row[name]) for name in _REPORTED},
+        "status": row["price_status"],
+        "cost_usd": usd_text(int(sum(known))) if known else None,
+        "meters": {
+            meter.name: {
+                meter.unit: row[f"{meter.name}_units"],
+                "rate_pusd": row[f"rate_{meter.name}"],
+                "cost_usd": usd_text(None if costs[meter.name] is None else int(costs[meter.name])),
+            }
+            for meter in meters()
+            if row[f"{meter.name}_units"]
+        },
+        "how_matched": {
+            "how": found.how,
+            "asked": row["model"],
+            "model": found.model or None,
+            "reason": found.reason or None,
+        },
+        "entry": None
+        if entry is None
+        else {
+            "file": entry.file,
+            "number": entry.number,
+            "provider": entry.provider,
+            "model": entry.model,
+            "service_tier": entry.tier,
+            "region": entry.region or None,
+            "above_input_tokens": max(entry.above, 0),
+            "valid_from": None
+            if price_list is None or price_list.valid_from == EVER
+            else price_list.valid_from.isoformat(),
+            "valid_to": None
+            if price_list is None or price_list.valid_to == FOREVER
+            else price_list.valid_to.isoformat(),
+            "source": entry.source,
+            "checked": entry.checked,
+            "status": entry.status,
+            "note": entry.note or None,
+        },
+        "card_version": session.book.version,
+        "rounding": [],
+    }
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, int) else str(value)

@@ -1,0 +1,242 @@
+"""One priced look at a store: the card expanded to the log's days, the SQL steps laid over it, exact totals read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import polars as pl
+
+from tenfold.config import zone as known_zone
+from tenfold.errors import ColumnError, near
+from tenfold.prices.book import PriceBook
+from tenfold.prices.day_map import DayMap, KeyDays, day_map
+from tenfold.prices.meters import METER_NAMES
+from tenfold.store import schema, steps
+from tenfold.store.database import quoted
+from tenfold.store.engines import Engine
+
+KEY_COLUMNS = ("provider", "model", "service_tier", "region")
+TIME_GRAINS = ("day", "week", "month", "quarter", "year")
+
+
+class Window(NamedTuple):
+    """Which requests, and how days are cut.
+
+    Args:
+        since: First instant (aware), or None.
+        until: Instant after the last (exclusive), or None.
+        zone: IANA zone of report days.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    zone: str = "UTC"
+
+    def condition(self, column: str = "priced_at") -> str:
+        """Write the window as a SQL condition on a naive UTC column.
+
+        Args:
+            column: The column.
+
+        Returns:
+            SQL text; requests without a time are in only when there is no bound.
+        """
+        parts = ["true"]
+        if self.since is not None or self.until is not None:
+            parts.append("is_dated")
+        if self.since is not None:
+            parts.append(f"{column} >= {timestamp(self.since)}")
+        if self.until is not None:
+            parts.append(f"{column} < {timestamp(self.until)}")
+        return " and ".join(parts)
+
+    def fits_days(self) -> bool:
+        """Tell whether the window is made of whole UTC days, as the cube is."""
+        bounds = [bound for bound in (self.since, self.until) if bound is not None]
+        whole = all((b.utctimetuple().tm_hour, b.minute, b.second, b.microsecond) == (0, 0, 0, 0) for b in bounds)
+        return self.zone == "UTC" and whole
+
+
+def timestamp(instant: datetime) -> str:
+    """Write an aware instant as a naive UTC SQL literal.
+
+    Args:
+        instant: The instant.
+
+    Returns:
+        ``timestamp '...'``.
+    """
+    return f"timestamp '{instant.astimezone(UTC).replace(tzinfo=None).isoformat(sep=' ')}'"
+
+
+class Session:
+    """A log priced by a card on an engine, for as long as its connection is open.
+
+    Args:
+        engine: Engine with the store's tables in reach.
+        book: The price book.
+        window: Which requests, and how days are cut.
+        price_at: Price everything at this one instant instead (a what-if).
+    """
+
+    def __init__(self, engine: Engine, book: PriceBook, window: Window, *, price_at: datetime | None = None) -> None:
+        self.engine = engine
+        self.book = book
+        self.window = window
+        self._price_at = price_at
+        known_zone(window.zone)
+        keys = engine.fetch("select price_key, provider, model, service_tier, region from price_keys")
+        days = engine.fetch("select price_key, day from cube group by all order by all")
+        self._days: dict[int, tuple[object, ...]] = {
+            key: tuple(frame["day"]) for (key,), frame in days.group_by("price_key", maintain_order=True)
+        }
+        self._keys: list[tuple[int, str, str, str, str]] = keys.rows()
+        self._cube_thresholds = self._known_thresholds()
+        self.card = self._expand()
+
+    def _known_thresholds(self) -> frozenset[int]:
+        found = self.engine.fetch("select value from meta where name = 'thresholds'")
+        text = str(found["value"][0]) if len(found) else ""
+        return frozenset(int(part) for part in text.split(",") if part)
+
+    def _expand(self) -> DayMap:
+        wanted = [KeyDays(*key, self._days.get(key[0], ())) for key in self._keys]  # pyright: ignore[reportArgumentType]
+        card = day_map(self.book, wanted, price_at=self._price_at)
+        self.engine.register("day_map", card.frame)
+        self.engine.register("cut_days", card.frame.filter("is_cut").select("price_key", "day").unique())
+        self.engine.register(
+            "keys",
+            pl.DataFrame(
+                self._keys,
+                orient="row",
+                schema={"price_key": pl.Int32, **dict.fromkeys(KEY_COLUMNS, pl.String)},
+            ),
+        )
+        steps.run(self.engine, "cells_requests", requests="requests")
+        steps.run(self.engine, "priced", name="priced_requests", cells="cells_requests")
+        steps.run(self.engine, "cells_cube")
+        steps.run(self.engine, "priced", name="priced_cells", cells="cells_cube")
+        return card
+
+    def add_keys(self, changes: Mapping[int, Mapping[str, str]]) -> dict[int, int]:
+        """Make price keys that the log does not have: a lever's other tier or model on the same days.
+
+        Args:
+            changes: Price key to the parts that change (``model``, ``service_tier``, ...).
+
+        Returns:
+            Old price key to new one.
+        """
+        by_parts = {row[1:]: row[0] for row in self._keys}
+        parts_of = {row[0]: dict(zip(KEY_COLUMNS, row[1:], strict=True)) for row in self._keys}
+        made: dict[int, int] = {}
+        for key, change in changes.items():
+            new = {**parts_of[key], **change}
+            parts = (new["provider"], new["model"], new["service_tier"], new["region"])
+            if parts not in by_parts:
+                by_parts[parts] = max(row[0] for row in self._keys) + 1
+                self._keys.append((by_parts[parts], *parts))
+            made[key] = by_parts[parts]
+            self._days[made[key]] = tuple(dict.fromkeys((*self._days.get(made[key], ()), *self._days.get(key, ()))))
+        self.card = self._expand()
+        return made
+
+    def price(self, requests: str, name: str) -> None:
+        """Price another version of the requests: the one pricing function, on a lever's output.
+
+        Args:
+            requests: View or table with the columns of ``requests``.
+            name: View to make; ``name`` and ``name_cells`` are taken.
+        """
+        steps.run(self.engine, "cells_requests", name=f"{name}_cells", requests=requests)
+        steps.run(self.engine, "priced", name=name, cells=f"{name}_cells")
+
+    def totals(self, by: Sequence[str] = (), *, priced: str | None = None, condition: str = "true") -> pl.DataFrame:
+        """Sum exactly by dimensions.
+
+        Args:
+            by: Columns of ``requests``, or ``day``, ``week``, ``month``, ``quarter``, ``year`` in the window's zone.
+            priced: A priced view; by default the cube where it can answer, else the raw requests.
+            condition: A further SQL condition over the priced view (then the raw requests are read).
+
+        Returns:
+            One row per group: the dimensions, request and token counters, ``<meter>_units`` and ``<meter>_pusd``
+            (Decimal(38, 0)), and ``cost_pusd``, their sum.
+
+        Raises:
+            ColumnError: A dimension does not exist; names the near match and what there is.
+        """
+        view = priced or (self.view_for(by) if condition == "true" else "priced_requests")
+        inner, outer = _dimensions(by, self.window.zone)
+        sql = steps.filled(
+            "totals",
+            priced=view,
+            inner_dimensions="".join(f"{text},\n    " for text in inner),
+            dimensions="".join(f"{text},\n  " for text in outer),
+            condition=f"{self.window.condition()} and ({condition})",
+        )
+        found = self.engine.fetch(f"{sql}\norder by all" if by else sql)
+        return found.with_columns(cost_pusd=pl.sum_horizontal(f"{meter}_pusd" for meter in METER_NAMES))
+
+    def view_for(self, by: Iterable[str]) -> str:
+        """Choose the priced view that can answer: the cube's cells, or the single requests.
+
+        Args:
+            by: The dimensions wanted.
+
+        Returns:
+            ``priced_cells`` where grain, window and thresholds allow it, else ``priced_requests``.
+        """
+        return "priced_cells" if self._cube_answers(by) else "priced_requests"
+
+    @property
+    def keys(self) -> tuple[tuple[int, str, str, str, str], ...]:
+        """Rows of (price key, provider, model, tier, region)."""
+        return tuple(self._keys)
+
+    def _cube_answers(self, by: Iterable[str]) -> bool:
+        cheap = {*schema.CUBE_DIMENSIONS, *KEY_COLUMNS, *TIME_GRAINS}
+        covered = set(self.book.thresholds) <= self._cube_thresholds
+        return covered and self.window.fits_days() and all(name in cheap for name in by)
+
+
+def check_dimensions(by: Iterable[str]) -> None:
+    """Refuse a grouping column that does not exist.
+
+    Args:
+        by: Column names and time grains.
+
+    Raises:
+        ColumnError: One is unknown, or cannot be grouped by.
+    """
+    known = {column.name: column.type for column in schema.REQUESTS if column.group not in ("internal", "tokens")}
+    groupable = [name for name, kind in known.items() if "(" not in kind and "[" not in kind]
+    for name in by:
+        if name not in groupable and name not in TIME_GRAINS:
+            raise ColumnError(
+                f'no column "{name}" to group by.{near(name, [*groupable, *TIME_GRAINS])} '
+                f"Group by {', '.join(TIME_GRAINS)}, or by a column of requests: {', '.join(groupable)}"
+            )
+
+
+def _dimensions(by: Sequence[str], zone: str) -> tuple[list[str], list[str]]:
+    check_dimensions(by)
+    inner: list[str] = []
+    outer: list[str] = []
+    local = "day"
+    if zone != "UTC" and any(name in TIME_GRAINS for name in by):
+        inner.append(f"cast(timezone({quoted(zone)}, timezone('UTC', priced_at)) as date) as local_day")
+        local = "local_day"
+    for name in by:
+        if name == "day":
+            outer.append(f"{local} as day")
+        elif name in TIME_GRAINS:
+            outer.append(f"cast(date_trunc('{name}', {local}) as date) as {name}")
+        elif name in KEY_COLUMNS:
+            outer.append(f"nullif(keys.{name}, '') as {name}")
+        else:
+            inner.append(name)
+            outer.append(name)
+    return inner, outer

@@ -1,0 +1,210 @@
+"""What a reader is: data that says how one log format becomes rows of `requests`.
+
+A reader is written as raw paths with their types, SQL expressions over them and a usage shape. The load derives the
+strict typed read, the line-by-line pass for broken files and the one projection from it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold.usage.shapes import UsageShape
+
+Kind = Literal["ndjson", "csv", "parquet"]
+# A tree of raw values: a type name, an object, or a list of objects.
+Tree = dict[str, "str | Tree | list[Tree]"]
+
+_LISTED = re.compile(r"(?P<list>\w+)\[(?P<key>\w+)=(?P<value>\w+)\]\.(?P<leaf>\w+)")
+
+
+class Detect(NamedTuple):
+    """What makes a record one of this format.
+
+    Args:
+        keys: Sets of dotted keys; a record that has all keys of one set fits.
+        values: Dotted key -> values; a record with one of them fits too.
+        absent: Keys that must not be there.
+    """
+
+    keys: tuple[tuple[str, ...], ...] = ()
+    values: Mapping[str, tuple[str, ...]] = {}
+    absent: tuple[str, ...] = ()
+
+    def looked_for(self) -> str:
+        """Say it in words, for a refusal.
+
+        Returns:
+            Such as ``object = "chat.completion", or usage.prompt_tokens``.
+        """
+        named = [f'{key} = "{"/".join(values)}"' for key, values in self.values.items()]
+        return ", or ".join([*named, *(" and ".join(keys) for keys in self.keys)])
+
+
+class Children(NamedTuple):
+    """Further rows that one record holds.
+
+    Args:
+        each: SQL list over the raw row ``r``; every entry is ``it``.
+        where: SQL condition on ``it``.
+        suffix: SQL text that tells the child from its parent, appended to its id.
+        fields: Columns that differ from the parent's.
+        usage: SQL of the child's own usage object.
+    """
+
+    each: str
+    where: str
+    suffix: str
+    fields: Mapping[str, str]
+    usage: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One log format.
+
+    Args:
+        name: As in ``--format``.
+        kinds: Container formats that it comes in.
+        shape: Convention of its token counts.
+        usage: SQL of the usage object, in which the shape's paths lie.
+        leaves: Dotted raw path -> type: VARCHAR for text, JSON for counts and times (so that text, fractions and
+            truth values are seen); ``list[].leaf`` for lists of objects.
+        fields: Requests column -> SQL text over the raw row ``r``.
+        ts: SQL text of the start time.
+        dedup_key: SQL text of what makes a row one request; NULL where the source has no id.
+        detect: What makes a record one of this format.
+        counts: Token column -> SQL, where it is not the shape's own path.
+        absent: Token column -> rule, where it is not the shape's own (see `usage.shapes`).
+        total: SQL of the reported total, where it is not the shape's own path.
+        flags: Flag -> SQL condition.
+        children: Further rows in one record.
+        zone: Zone that naive times of this source are known to mean.
+        unpacked: Raw columns that may hold JSON as text (in CSV), opened before the projection.
+    """
+
+    name: str
+    kinds: tuple[Kind, ...]
+    shape: UsageShape
+    usage: str
+    leaves: Mapping[str, str]
+    fields: Mapping[str, str]
+    ts: str
+    dedup_key: str
+    detect: Detect
+    counts: Mapping[str, str] = field(default_factory=dict[str, str])
+    absent: Mapping[str, str] | None = None
+    total: str | None = None
+    flags: Mapping[str, str] = field(default_factory=dict[str, str])
+    children: tuple[Children, ...] = ()
+    zone: str | None = None
+    unpacked: tuple[str, ...] = ()
+
+
+def usage_leaves(shape: UsageShape, prefix: str) -> dict[str, str]:
+    """List the raw paths of a usage shape under a prefix.
+
+    Args:
+        shape: The shape.
+        prefix: Such as ``"usage."``.
+
+    Returns:
+        Dotted path -> type.
+    """
+    found: dict[str, str] = {}
+    paths = [path for paths in shape.counts.values() for path in paths]
+    for path in (*paths, *shape.total, *shape.input_beside, *shape.output_beside):
+        listed = _LISTED.fullmatch(path)
+        if listed is not None:
+            found[f"{prefix}{listed['list']}[].{listed['key']}"] = "VARCHAR"
+            found[f"{prefix}{listed['list']}[].{listed['leaf']}"] = "JSON"
+        elif not any(path.startswith(f"{name}.") for name in shape.open_objects):
+            found[prefix + path] = "JSON"
+    for path in shape.open_objects:
+        found[prefix + path] = "MAP(VARCHAR, JSON)"
+    for path in (*shape.tier, *shape.region):
+        found[prefix + path] = "VARCHAR"
+    return found
+
+
+def usage_sql(shape: UsageShape, root: str, paths: tuple[str, ...]) -> str:
+    """Write the first known one of a shape's paths as SQL text.
+
+    Args:
+        shape: The shape.
+        root: SQL of the usage object.
+        paths: Paths in it.
+
+    Returns:
+        SQL text expression of the raw value.
+    """
+    if not paths:
+        return "NULL"
+    return f"coalesce({', '.join(_path_sql(shape, root, path) for path in paths)})"
+
+
+def _path_sql(shape: UsageShape, root: str, path: str) -> str:
+    listed = _LISTED.fullmatch(path)
+    if listed is not None:
+        kept = f'list_filter({root}."{listed["list"]}", lambda x: x."{listed["key"]}" = \'{listed["value"]}\')'
+        return f'list_sum(list_transform({kept}, lambda x: TRY_CAST(x."{listed["leaf"]}"::VARCHAR AS BIGINT)))::VARCHAR'
+    for name in shape.open_objects:
+        if path.startswith(f"{name}."):
+            return f"{member(root, name)}['{path[len(name) + 1 :]}']::VARCHAR"
+    return f"{member(root, path)}::VARCHAR"
+
+
+def member(root: str, path: str) -> str:
+    """Write a dotted path as SQL struct access.
+
+    Args:
+        root: SQL of the object.
+        path: Dotted path in it.
+
+    Returns:
+        SQL expression.
+    """
+    return root + "".join(f'."{step}"' for step in path.split("."))
+
+
+def tree(leaves: Mapping[str, str]) -> Tree:
+    """Turn dotted paths into nested objects.
+
+    Args:
+        leaves: Dotted path -> type; a step that ends in ``[]`` is a list of objects.
+
+    Returns:
+        The tree.
+    """
+    root: Tree = {}
+    for path, kind in leaves.items():
+        node = root
+        *above, leaf = path.split(".")
+        for step in above:
+            name = step.removesuffix("[]")
+            held = node.setdefault(name, [{}] if step.endswith("[]") else {})
+            if isinstance(held, str):
+                raise TypeError(f"{path}: {name} is both a value and an object")
+            node = held[0] if isinstance(held, list) else held
+        node[leaf] = kind
+    return root
+
+
+def duckdb_type(node: str | Tree | list[Tree]) -> str:
+    """Write a tree as a DuckDB type.
+
+    Args:
+        node: A value, an object or a list of objects.
+
+    Returns:
+        Type text such as ``STRUCT("prompt_tokens" JSON)[]``.
+    """
+    if isinstance(node, str):
+        return node
+    if isinstance(node, list):
+        return f"{duckdb_type(node[0])}[]"
+    return f"STRUCT({', '.join(f'"{name}" {duckdb_type(held)}' for name, held in node.items())})"

@@ -1,0 +1,343 @@
+"""One projection for every reader: raw text to checked, inclusive, canonical columns, as SQL.
+
+Nothing is clamped: an impossible count becomes NULL and the row says so in `flags`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenfold.logs import sql
+from tenfold.logs.base import Children, Reader, member, usage_sql
+from tenfold.prices.words import PROVIDER_ALIASES, TIER_WORDS
+from tenfold.store import schema
+from tenfold.store.database import quoted
+from tenfold.usage.shapes import ZERO, ZERO_WITHOUT_WRITES, UsageShape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+LINE = "_tenfold_line"
+REPAIRED = "_tenfold_repaired"
+_INPUT_MEDIA = ("input_audio_tokens", "input_image_tokens", "input_video_tokens")
+_INPUT_SIDE = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens", *_INPUT_MEDIA)
+_OUTPUT_SIDE = ("output_tokens", "reasoning_tokens", "output_audio_tokens", "output_image_tokens", "web_searches")
+_EXTRAS = ("total", "beside_input", "beside_output")
+_OWN = {"ts", "flags", "source_format", "source_file", "source_line", "dedup_key", "id_hash", "price_key", "load_id"}
+# Counts that may be read: plain digits are the rule, the rest is a number written otherwise.
+_PLAIN = "[0-9]{1,9}"
+_WRITTEN = r'"?([0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.[0-9]*)?([eE][+]?[0-9]+)?"?'
+
+
+def insert_sql(
+    reader: Reader,
+    *,
+    source: str,
+    first_line: int,
+    load_id: int,
+    zone: str | None,
+    constants: Mapping[str, str],
+    child: Children | None = None,
+) -> str:
+    """Write the statement that turns staged raw rows into rows of `batch`.
+
+    Args:
+        reader: The format.
+        source: File name to record.
+        first_line: Line of the first staged row where rows and lines run together.
+        load_id: Row of `loads`.
+        zone: Zone that naive times mean; None: the reader's, else UTC and a flag.
+        constants: Column -> value that overrides the source's.
+        child: Take these further rows of each record instead of the record itself.
+
+    Returns:
+        SQL text.
+    """
+    fields = {**reader.fields, **(child.fields if child else {})}
+    fields.update({name: quoted(value) for name, value in constants.items() if name != "ts"})
+    shape = reader.shape
+    naive_zone = zone or reader.zone
+    key = f"({reader.dedup_key}) || {child.suffix}" if child else reader.dedup_key
+    columns = schema.names("requests")
+    own = {
+        "ts": "ts",
+        "flags": _flags(reader, naive=naive_zone is None),
+        "source_format": quoted(reader.name),
+        "source_file": quoted(source),
+        "source_line": "source_line",
+        "dedup_key": "dedup_key",
+        "id_hash": "md5_number_lower(dedup_key)",
+        "price_key": "NULL",
+        "load_id": str(load_id),
+    }
+    token_names = set(schema.TOKEN_COLUMNS)
+    select = ",\n  ".join(
+        f"{own[name] if name in own else _token(name) if name in token_names else _field(name)} AS {name}"
+        for name in columns
+    )
+    return (
+        f"INSERT INTO batch\nWITH projected AS (\n{_projected(reader, fields, key, first_line, child)}\n),\n"
+        f"counted AS (\n{_counted(sql.time('ts_text', naive_zone or 'UTC'))}\n),\n"
+        f"filled AS (\n{_filled(shape, reader.absent if reader.absent is not None else shape.absent)}\n),\n"
+        f"proven AS (\n{_proven(shape)}\n),\n"
+        f"total AS (\n{_totals(shape)}\n),\n"
+        f"checked AS (\n{_checked()}\n)\n"
+        f"SELECT\n  {select}\nFROM checked"
+    )
+
+
+def _projected(reader: Reader, fields: Mapping[str, str], key: str, first_line: int, child: Children | None) -> str:
+    shape, root = reader.shape, child.usage if child else reader.usage
+    own_counts = {} if child else reader.counts
+    parts = [
+        f'coalesce(r."{LINE}", r.rowid + {first_line}) AS source_line',
+        f'coalesce(r."{REPAIRED}", false) AS repaired',
+        f"nullif({reader.ts}, '') AS ts_text",
+        f"({key})::VARCHAR AS dedup_key",
+    ]
+    for column in schema.REQUESTS:
+        if column.name not in _OWN and column.name not in schema.TOKEN_COLUMNS:
+            parts.append(f"{fields.get(column.name, 'NULL')} AS f_{column.name}")
+    for name in schema.TOKEN_COLUMNS:
+        raw = own_counts.get(name) or usage_sql(shape, root, shape.counts.get(name, ()))
+        parts.append(f"{raw} AS c_{name}")
+    total = reader.total if reader.total and not child else usage_sql(shape, root, shape.total)
+    parts += [
+        f"{total} AS c_total",
+        f"{usage_sql(shape, root, shape.input_beside)} AS c_beside_input",
+        f"{usage_sql(shape, root, shape.output_beside)} AS c_beside_output",
+        f"{_unknown_meter(shape, root)} AS unknown_meter",
+        f"{_open_sum(shape, root)} AS open_sum",
+    ]
+    parts += [f"{member(root, rule)} IS NOT NULL AS {_presence(rule)}" for rule in _details(shape)]
+    parts += [f"({condition}) AS x_{flag}" for flag, condition in reader.flags.items()]
+    origin = "raw r"
+    if child:
+        origin = f"(SELECT r.*, r.rowid, unnest({child.each}) AS it FROM raw r) r"
+        parts = [part.replace("it.", "r.it.") if False else part for part in parts]
+        return f"  SELECT {', '.join(parts)} FROM {origin} WHERE {child.where}"
+    return "  SELECT " + ",\n    ".join(parts) + f"\n  FROM {origin}"
+
+
+def _details(shape: UsageShape) -> list[str]:
+    return sorted({rule for rule in shape.absent.values() if rule not in {ZERO, ZERO_WITHOUT_WRITES}})
+
+
+def _presence(rule: str) -> str:
+    return f"has_{rule.replace('.', '_')}"
+
+
+def _unknown_meter(shape: UsageShape, root: str) -> str:
+    known = [path for paths in shape.counts.values() for path in paths]
+    tests: list[str] = []
+    for name in shape.open_objects:
+        keys = [path[len(name) + 1 :] for path in (*known, *shape.open_known) if path.startswith(f"{name}.")]
+        listed = ", ".join(quoted(key) for key in keys)
+        entries = f"map_entries({member(root, name)})"
+        strange = f"e.key NOT IN ({listed}) AND e.value::VARCHAR <> '0'"
+        tests.append(f"len(list_filter({entries}, lambda e: {strange})) > 0")
+    return f"coalesce({' OR '.join(tests)}, false)" if tests else "false"
+
+
+def _open_sum(shape: UsageShape, root: str) -> str:
+    if not shape.open_objects:
+        return "NULL"
+    values = f"map_values({member(root, shape.open_objects[0])})"
+    return f"list_sum(list_transform({values}, lambda v: TRY_CAST(v::VARCHAR AS BIGINT)))"
+
+
+def count_sql(raw: str) -> str:
+    """Read a count from text: whole, at least 0, below a thousand million; anything else is NULL.
+
+    Args:
+        raw: SQL text expression.
+
+    Returns:
+        SQL expression of type BIGINT.
+    """
+    number = f"TRY_CAST(replace(trim({raw}, '\"'), ',', '') AS DOUBLE)"
+    return (
+        f"CASE WHEN regexp_full_match({raw}, '{_PLAIN}') THEN {raw}::BIGINT "
+        f"WHEN regexp_full_match({raw}, '{_WRITTEN}') AND {number} = floor({number}) AND {number} < 1e9 "
+        f"THEN {number}::BIGINT END"
+    )
+
+
+def _counted(time: str) -> str:
+    names = (*schema.TOKEN_COLUMNS, *_EXTRAS)
+    parts = [f"{count_sql(f'c_{name}')} AS n_{name}" for name in names]
+    written = _any(f"c_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{_PLAIN}')" for name in names)
+    return f"  SELECT *, {', '.join(parts)}, {written} AS written_otherwise, {time} AS ts\n  FROM projected"
+
+
+def _any(conditions: Iterable[str]) -> str:
+    return f"({' OR '.join(f'coalesce({condition}, false)' for condition in conditions)})"
+
+
+def _filled(shape: UsageShape, absent: Mapping[str, str]) -> str:
+    parts: list[str] = []
+    writes = "n_cache_write_tokens"
+    for name in schema.TOKEN_COLUMNS:
+        rule = absent.get(name)
+        value = f"n_{name}"
+        if name == "cache_write_tokens" and shape.open_objects:
+            value = f"coalesce({value}, CASE WHEN c_{name} IS NULL THEN open_sum END)"
+        if rule == ZERO:
+            known_zero = "any_usage"
+        elif rule == ZERO_WITHOUT_WRITES:
+            known_zero = f"any_usage AND coalesce({writes}, CASE WHEN c_cache_write_tokens IS NULL THEN "
+            known_zero += f"coalesce(open_sum, CASE WHEN {_zero_writes(shape, absent)} THEN 0 END) END) = 0"
+        elif rule:
+            known_zero = _presence(rule)
+            if name in {"cache_read_tokens", "cache_write_tokens"} and shape.zero_below:
+                known_zero += f" OR n_input_tokens < {shape.zero_below}"
+        else:
+            parts.append(f"{value} AS {name}")
+            continue
+        parts.append(f"coalesce({value}, CASE WHEN c_{name} IS NULL AND ({known_zero}) THEN 0 END) AS {name}")
+    any_usage = "c_input_tokens IS NOT NULL OR c_output_tokens IS NOT NULL"
+    usage = f"SELECT *, ({any_usage}) AS any_usage FROM counted"
+    return f"  SELECT *, {', '.join(parts)}\n  FROM ({usage})"
+
+
+def _zero_writes(shape: UsageShape, absent: Mapping[str, str]) -> str:
+    rule = absent.get("cache_write_tokens")
+    if rule == ZERO:
+        return "true"
+    if rule is None:
+        return "false"
+    return f"{_presence(rule)} OR n_input_tokens < {shape.zero_below}"
+
+
+def _proven(shape: UsageShape) -> str:
+    """Choose the reading that the reported total proves; the declared one where nothing does."""
+    adds = "true" if shape.includes_cache is False else "false"
+    beside_out = "coalesce(n_beside_output, 0)"
+    other_out = "0" if shape.output_beside else "coalesce(reasoning_tokens, 0)"
+    cached = "(coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0))"
+    base = "(input_tokens + output_tokens + coalesce(n_beside_input, 0))"
+    declared = f"{base} + CASE WHEN {adds} THEN {cached} ELSE 0 END"
+    flipped = f"{base} + CASE WHEN {adds} THEN 0 ELSE {cached} END"
+    return (
+        f"  SELECT *, {cached} AS cached, CASE WHEN n_total IS NULL OR {base} IS NULL THEN 'declared' "
+        f"WHEN {declared} + {beside_out} = n_total THEN 'declared' "
+        f"WHEN {flipped} + {beside_out} = n_total THEN 'flipped' "
+        f"WHEN {declared} + {other_out} = n_total THEN 'other_output' ELSE 'mismatch' END AS reading\n  FROM filled"
+    )
+
+
+def _totals(shape: UsageShape) -> str:
+    adds = shape.includes_cache is False
+    added = f"CASE WHEN (reading = 'flipped') = {'false' if adds else 'true'} THEN cached ELSE 0 END"
+    other_out = "0" if shape.output_beside else "coalesce(reasoning_tokens, 0)"
+    out = f"CASE WHEN reading = 'other_output' THEN {other_out} ELSE coalesce(n_beside_output, 0) END"
+    return (
+        f"  SELECT * REPLACE (input_tokens + coalesce(n_beside_input, 0) + {added} AS input_tokens, "
+        f"output_tokens + {out} AS output_tokens)\n  FROM proven"
+    )
+
+
+def _checked() -> str:
+    def held(names: tuple[str, ...]) -> str:
+        return " + ".join(f"coalesce({name}, 0)" for name in names)
+
+    def bad(names: tuple[str, ...]) -> str:
+        return _any(f"c_{name} IS NOT NULL AND n_{name} IS NULL" for name in names)
+
+    return (
+        f"  SELECT *, coalesce({held(('cache_read_tokens', 'cache_write_tokens'))} > input_tokens, false) AS cache_gt, "
+        f"coalesce({held(_INPUT_MEDIA)} > input_tokens, false) AS media_gt, "
+        "coalesce(cache_write_long_tokens > cache_write_tokens, false) AS long_gt, "
+        "coalesce(reasoning_tokens > output_tokens, false) AS reasoning_gt, "
+        f"coalesce({held(('reasoning_tokens', 'output_audio_tokens', 'output_image_tokens'))} > output_tokens, false) "
+        "AS out_media_gt, "
+        f"{bad((*_INPUT_SIDE, 'beside_input'))} AS bad_input, {bad((*_OUTPUT_SIDE, 'beside_output'))} AS bad_output\n"
+        "  FROM total"
+    )
+
+
+# A subset that is impossible takes its total with it: the row is then priced as usage_partial, never by halves.
+_NULLED = {
+    "input_tokens": "cache_gt OR media_gt OR long_gt OR bad_input OR unknown_meter",
+    "cache_read_tokens": "cache_gt AND cache_read_tokens > 0",
+    "cache_write_tokens": "(cache_gt AND cache_write_tokens > 0) OR long_gt",
+    "cache_write_long_tokens": "(cache_gt AND cache_write_tokens > 0) OR long_gt",
+    "input_audio_tokens": "media_gt",
+    "input_image_tokens": "media_gt",
+    "input_video_tokens": "media_gt",
+    "output_tokens": "reasoning_gt OR out_media_gt OR bad_output",
+    "reasoning_tokens": "reasoning_gt OR (out_media_gt AND reasoning_tokens > 0)",
+    "output_audio_tokens": "out_media_gt",
+    "output_image_tokens": "out_media_gt",
+}
+
+
+def _token(name: str) -> str:
+    condition = _NULLED.get(name)
+    return f"CASE WHEN {condition} THEN NULL ELSE {name} END" if condition else name
+
+
+_TYPES = {column.name: column.type for column in schema.REQUESTS}
+_WORDS = {
+    "provider": PROVIDER_ALIASES,
+    "service_tier": TIER_WORDS,
+    "status": sql.STATUS_WORDS,
+    "finish_reason": sql.FINISH_WORDS,
+}
+
+
+def _field(name: str) -> str:
+    kind, raw = _TYPES[name], f"f_{name}"
+    if name in _WORDS:
+        return sql.words(raw, _WORDS[name])
+    if name == "token_source":
+        return f"coalesce({raw}, CASE WHEN any_usage THEN 'reported' END)"
+    if name in {"duration_ms", "ttft_ms", "queue_ms"}:
+        return f"CASE WHEN TRY_CAST({raw} AS DOUBLE) >= 0 THEN TRY_CAST({raw} AS DOUBLE) END"
+    if kind == "VARCHAR":
+        return f"nullif({raw}::VARCHAR, '')"
+    if kind == "VARCHAR[]":
+        return f"TRY(from_json({raw}::VARCHAR, '[\"VARCHAR\"]'))"
+    if kind.startswith("MAP"):
+        return f"TRY({raw}::VARCHAR::JSON::{kind})"
+    return f"TRY_CAST({raw} AS {kind})"
+
+
+def _flags(reader: Reader, *, naive: bool) -> str:
+    typed = [name for name, kind in _TYPES.items() if kind in {"DOUBLE", "INTEGER", "BOOLEAN", "DECIMAL(38,12)"}]
+    given = [name for name in typed if name in reader.fields]
+    success = f"{_field('status')} = 'success'"
+    blank = "c_input_tokens IS NULL AND c_output_tokens IS NULL"
+    conditions = {
+        "coerced": "written_otherwise AND "
+        + _any(
+            f"n_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{_PLAIN}')" for name in schema.TOKEN_COLUMNS
+        ),
+        "bad_count": "bad_input OR bad_output",
+        "unknown_meter": "unknown_meter",
+        "cache_gt_input": "cache_gt",
+        "media_gt_total": "media_gt OR (out_media_gt AND NOT reasoning_gt)",
+        "cache_write_long_gt_write": "long_gt",
+        "reasoning_gt_output": "reasoning_gt",
+        "total_mismatch": "reading = 'mismatch' AND NOT cache_gt AND NOT reasoning_gt",
+        "convention_by_total": "reading IN ('flipped', 'other_output')",
+        "details_missing": _details_missing(reader.shape),
+        "stream_without_usage": f"{success} AND {blank} AND coalesce({_field('is_stream')}, false)",
+        "usage_missing": f"{success} AND {blank} AND NOT coalesce({_field('is_stream')}, false)",
+        "zero_usage": f"{success} AND input_tokens = 0 AND output_tokens = 0",
+        "not_billed": f"NOT {_field('is_billable')}",
+        "ts_missing": "ts_text IS NULL",
+        "bad_ts": "ts_text IS NOT NULL AND ts IS NULL",
+        "naive_ts": sql.is_naive("ts_text") if naive else "false",
+        "bad_value": _any(f"f_{name} IS NOT NULL AND {_field(name)} IS NULL" for name in given) if given else "false",
+        "ttft_gt_duration": f"{_field('ttft_ms')} > {_field('duration_ms')}",
+        "repaired": "repaired",
+        **{flag: f"x_{flag}" for flag in reader.flags},
+    }
+    listed = ", ".join(f"CASE WHEN {condition} THEN '{flag}' END" for flag, condition in conditions.items())
+    return f"nullif(list_filter([{listed}], lambda x: x IS NOT NULL), [])"
+
+
+def _details_missing(shape: UsageShape) -> str:
+    rule = shape.absent.get("cache_read_tokens", ZERO)
+    return "false" if rule == ZERO else f"any_usage AND NOT {_presence(rule)}"

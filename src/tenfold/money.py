@@ -1,0 +1,131 @@
+"""Money as integer picodollars (pUSD, 1e-12 USD): exact inside, rounded only at the edge.
+
+Any price in USD per million tokens with at most six decimals is an exact integer of pUSD per token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+
+PUSD_PER_USD = 10**12
+_WIDE = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+
+def rate_pusd(usd: Decimal, per: int) -> int:
+    """Convert a listed price to integer pUSD per unit.
+
+    Args:
+        usd: Price in USD for ``per`` units.
+        per: Units the price is quoted for (1,000,000 for token meters, 1,000 for searches).
+
+    Returns:
+        pUSD per single unit.
+
+    Raises:
+        ValueError: The price is negative, not finite, or finer than 1 pUSD per unit.
+    """
+    if not usd.is_finite() or usd < 0:
+        raise ValueError(f"a price must be a finite number of at least 0, not {usd}")
+    with localcontext(_WIDE):
+        exact = usd * PUSD_PER_USD / per
+        if exact != exact.to_integral_value():
+            raise ValueError(
+                f"{usd} USD per {per:,} units is finer than 1e-12 USD a unit; at most 6 decimals per million"
+            )
+        return int(exact)
+
+
+def to_usd(pusd: int) -> Decimal:
+    """Convert pUSD to USD exactly.
+
+    Args:
+        pusd: Amount in pUSD.
+
+    Returns:
+        The same amount in USD, all twelve decimals kept.
+    """
+    return Decimal(pusd).scaleb(-12, _WIDE)
+
+
+def usd_text(pusd: int | None) -> str | None:
+    """Write an amount as a plain decimal string in USD: exact, no exponent, no trailing zeros beyond cents.
+
+    Args:
+        pusd: Amount in pUSD, or None where unknown.
+
+    Returns:
+        Text such as ``"77.43306"`` or ``"0.00"``; None stays None.
+    """
+    if pusd is None:
+        return None
+    sign = "-" if pusd < 0 else ""
+    whole, part = divmod(abs(pusd), PUSD_PER_USD)
+    decimals = f"{part:012d}".rstrip("0").ljust(2, "0")
+    return f"{sign}{whole}.{decimals}"
+
+
+def shown(pusd: int, decimals: int = 2) -> str:
+    """Write an amount for people: dollar sign, thousands separators, rounded half even.
+
+    Args:
+        pusd: Amount in pUSD.
+        decimals: Decimals to show.
+
+    Returns:
+        Text such as ``"$1,234.57"``.
+    """
+    rounded = to_usd(pusd).quantize(Decimal(1).scaleb(-decimals), context=_WIDE)
+    return f"{'-' if rounded < 0 else ''}${abs(rounded):,}"
+
+
+def to_float_usd(pusd: int) -> float:
+    """Leave exact money for a chart or a picture: the only place where money becomes a float.
+
+    Args:
+        pusd: Amount in pUSD.
+
+    Returns:
+        USD as a float.
+    """
+    return pusd / PUSD_PER_USD
+
+
+def divide_half_even(numerator: int, denominator: int) -> int:
+    """Divide integers, rounding half to even.
+
+    Args:
+        numerator: Any integer.
+        denominator: A positive integer.
+
+    Returns:
+        The nearest integer to the quotient; ties go to the even one.
+    """
+    quotient, rest = divmod(numerator, denominator)
+    twice = 2 * rest
+    if twice > denominator or (twice == denominator and quotient % 2 == 1):
+        quotient += 1
+    return quotient
+
+
+def share_out(total: int, weights: Sequence[int]) -> list[int]:
+    """Split an amount by weights so that the parts sum to it exactly (largest remainder).
+
+    Args:
+        total: Amount in pUSD.
+        weights: Non-negative integer weights, at least one above zero.
+
+    Returns:
+        One part per weight, summing to ``total``; earlier weights win ties.
+
+    Raises:
+        ValueError: No weight is above zero.
+    """
+    base = sum(weights)
+    if base <= 0 or min(weights) < 0:
+        raise ValueError("shares need non-negative weights of which at least one is above zero")
+    parts = [total * weight // base for weight in weights]
+    order = sorted(range(len(weights)), key=lambda i: (-(total * weights[i] % base), i))
+    for i in order[: total - sum(parts)]:
+        parts[i] += 1
+    return parts

@@ -1,0 +1,55 @@
+"""Where price files lie: the shipped ones in the package, a user's own in any folder."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from tenfold.errors import PriceFileError
+
+
+def shipped() -> Traversable:
+    """Find the shipped price folder, in a wheel and in a checkout alike.
+
+    Returns:
+        The folder.
+    """
+    return resources.files("tenfold._shipped") / "pricing"
+
+
+def toml_files(folder: Traversable | Path) -> list[tuple[str, bytes]]:
+    """Read the TOML files of a folder.
+
+    Args:
+        folder: Folder of price files.
+
+    Returns:
+        Pairs of file name and bytes, sorted by name.
+
+    Raises:
+        PriceFileError: The folder is missing or holds no TOML file.
+    """
+    if not folder.is_dir():
+        raise PriceFileError(f"{folder}: no such folder of price files")
+    found = sorted((item.name, item.read_bytes()) for item in folder.iterdir() if item.name.endswith(".toml"))
+    if not found:
+        raise PriceFileError(f"{folder}: no .toml file in it")
+    return found
+
+
+def version_of(files: list[tuple[str, bytes]]) -> str:
+    """Hash price files to a card version.
+
+    Args:
+        files: Pairs of name and bytes.
+
+    Returns:
+        Twelve hexadecimal digits of the SHA-256 over names and contents.
+    """
+    digest = hashlib.sha256()
+    for name, content in files:
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:12]

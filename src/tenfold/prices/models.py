@@ -1,0 +1,220 @@
+"""A price file's entries as they are written, checked one by one; every error names file, entry and key."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from tenfold.errors import PriceFileError, near
+from tenfold.money import rate_pusd
+from tenfold.prices.meters import UNCACHED_INPUT, meters
+
+
+def _amount(value: object) -> object:
+    if isinstance(value, bool | float):
+        raise ValueError("write a number with at most 6 decimals, or a multiplier such as '0.1x'")  # noqa: TRY004
+    return Decimal(value) if isinstance(value, int) else value
+
+
+def _instant(value: object) -> object:
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError("an instant needs a zone, such as 2026-07-30T00:00:00Z")
+        return value.astimezone(UTC)
+    if isinstance(value, date):
+        return datetime.combine(value, time(), UTC)
+    raise ValueError("write a date (00:00 UTC) or an instant with a zone")
+
+
+Amount = Annotated[Decimal | str, BeforeValidator(_amount)]
+Instant = Annotated[datetime, BeforeValidator(_instant)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True)
+
+
+class PriceEntry(_Strict):
+    """One ``[[price]]`` table: rates of one model, tier, region and context band from one date on."""
+
+    model: str = Field(min_length=1)
+    aliases: list[str] = []
+    valid_from: Instant | None = None
+    valid_to: Instant | None = None
+    service_tier: str = "standard"
+    region: str = ""
+    above_input_tokens: int = Field(default=0, ge=0)
+    input: Amount | None = None
+    cache_read: Amount | None = None
+    cache_write: Amount | None = None
+    cache_write_long: Amount | None = None
+    input_audio: Amount | None = None
+    input_image: Amount | None = None
+    input_video: Amount | None = None
+    output: Amount | None = None
+    reasoning: Amount | None = None
+    output_audio: Amount | None = None
+    output_image: Amount | None = None
+    web_search: Amount | None = None
+    source: str = Field(min_length=1)
+    checked: date
+    status: Literal["confirmed", "announced", "withdrawn"] = "confirmed"
+    note: str = ""
+    ambiguous: str = ""
+
+    def rates(self) -> tuple[int | None, ...]:
+        """Resolve the entry's prices to exact integers.
+
+        Returns:
+            pUSD per unit, one per meter in meter order; None where the entry has no price.
+
+        Raises:
+            ValueError: A price is finer than 1 pUSD a unit, or a multiplier has no input to multiply.
+        """
+        found = tuple(self._rate(meter.price, meter.per) for meter in meters())
+        priced = any(rate is not None for rate in found)
+        if self.ambiguous and priced:
+            raise ValueError("ambiguous: an entry without an agreed price must not carry rates")
+        if not self.ambiguous and found[UNCACHED_INPUT] is None and self.output is None:
+            raise ValueError('an entry needs input or output, or says ambiguous = "why"')
+        return found
+
+    def _rate(self, key: str, per: int) -> int | None:
+        written: Decimal | str | None = getattr(self, key)
+        if written is None:
+            return None
+        try:
+            return rate_pusd(self._usd(written), per)
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from error
+
+    def _usd(self, written: Decimal | str) -> Decimal:
+        if not isinstance(written, str):
+            return written
+        if not written.endswith("x"):
+            return decimal(written)
+        if self.input is None or isinstance(self.input, str):
+            raise ValueError(f'"{written}" multiplies input, which must be a number in the same entry')
+        return decimal(written[:-1]) * self.input
+
+
+class RegionFactor(_Strict):
+    """One ``[[region_factor]]`` table: a region whose token rates are a multiple of the entry without a region."""
+
+    region: str = Field(min_length=1)
+    factor: str
+    models: list[str] = Field(min_length=1)
+    valid_from: Instant | None = None
+    source: str = Field(min_length=1)
+    checked: date
+    note: str = ""
+
+
+class PriceFile(_Strict):
+    """One provider's file."""
+
+    provider: str = Field(min_length=1)
+    region_neutral: list[str] = []
+    price: list[PriceEntry] = []
+    region_factor: list[RegionFactor] = []
+
+
+def decimal(text: str) -> Decimal:
+    """Read a decimal number.
+
+    Args:
+        text: Plain digits.
+
+    Returns:
+        The number, exactly.
+
+    Raises:
+        ValueError: It is no finite number.
+    """
+    try:
+        value = Decimal(text)
+    except ArithmeticError as error:
+        raise ValueError(f'"{text}" is no number') from error
+    if not value.is_finite():
+        raise ValueError(f'"{text}" is no finite number')
+    return value
+
+
+def parse(name: str, content: bytes) -> PriceFile | None:
+    """Read one price file.
+
+    Args:
+        name: File name, for errors.
+        content: Its bytes.
+
+    Returns:
+        The file; None where it has no ``provider`` key, so is no price file (meters, caching rules, GPUs).
+
+    Raises:
+        PriceFileError: Something in it cannot be used; names file, entry, key and the near match.
+    """
+    try:
+        raw = tomllib.loads(content.decode("utf-8"), parse_float=Decimal)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PriceFileError(f"{name}: not valid TOML: {error}") from error
+    if "provider" not in raw:
+        if "price" in raw:
+            raise PriceFileError(f'{name}: has prices but no provider. Add provider = "..." at the top')
+        return None
+    _known_keys(name, "", raw, PriceFile)
+    for table, kind in (("price", PriceEntry), ("region_factor", RegionFactor)):
+        for number, entry in enumerate(cast("list[Any]", raw.get(table, [])), 1):
+            if isinstance(entry, dict):
+                _known_keys(
+                    name,
+                    _place(table, number, cast("dict[str, Any]", entry)),
+                    cast("dict[str, Any]", entry),
+                    kind,
+                )
+    try:
+        return PriceFile.model_validate(raw)
+    except ValidationError as error:
+        raise PriceFileError(f"{name}, {_explain(error, raw)}") from None
+
+
+def place(number: int, entry: PriceEntry) -> str:
+    """Name an entry for an error.
+
+    Args:
+        number: Its place in the file, from 1.
+        entry: The entry.
+
+    Returns:
+        Text such as ``entry 3 (model "acme-large")``.
+    """
+    return _place("price", number, {"model": entry.model})
+
+
+def _place(table: str, number: int, entry: Mapping[str, Any]) -> str:
+    word = "entry" if table == "price" else table
+    model = entry.get("model", entry.get("region", "?"))
+    return f'{word} {number} ({"model" if table == "price" else "region"} "{model}")'
+
+
+def _known_keys(name: str, where: str, raw: Mapping[str, Any], kind: type[BaseModel]) -> None:
+    for key in raw:
+        if key not in kind.model_fields:
+            at = f"{name}, {where}" if where else PurePath(name).name
+            raise PriceFileError(f'{at}: unknown key "{key}".{near(key, kind.model_fields)}')
+
+
+def _explain(error: ValidationError, raw: Mapping[str, Any]) -> str:
+    first = error.errors()[0]
+    location = [part for part in first["loc"] if not isinstance(part, str) or "[" not in part]
+    message = first["msg"].removeprefix("Value error, ")
+    if len(location) >= 2 and isinstance(location[1], int):
+        table, number = str(location[0]), location[1]
+        rest = str(location[2]) if len(location) > 2 else ""
+        return f"{_place(table, number + 1, raw[table][number])}: {rest}: {message}".replace(": : ", ": ")
+    return f"{'.'.join(str(part) for part in location)}: {message}"

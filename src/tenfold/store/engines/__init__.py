@@ -1,0 +1,40 @@
+"""Engines that run the SQL steps. Each is one file with the three methods of ``Engine``."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import polars as pl
+
+
+class Engine(Protocol):
+    """What a step needs of the machine it runs on."""
+
+    def register(self, name: str, frame: pl.DataFrame) -> None:
+        """Make a small frame readable under a name.
+
+        Args:
+            name: Table name for SQL.
+            frame: Its rows.
+        """
+        ...
+
+    def step(self, name: str, sql: str) -> None:
+        """Give a query a name that later steps can read.
+
+        Args:
+            name: View name for SQL.
+            sql: One SELECT in the shared subset.
+        """
+        ...
+
+    def fetch(self, sql: str) -> pl.DataFrame:
+        """Run a query and read its result.
+
+        Args:
+            sql: One SELECT in the shared subset.
+
+        Returns:
+            The frame; money as Decimal(38, 0).
+        """
+        ...

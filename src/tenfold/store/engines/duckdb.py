@@ -1,0 +1,64 @@
+"""The default engine: one DuckDB connection."""
+
+from __future__ import annotations
+
+import duckdb
+import polars as pl
+
+from tenfold.errors import StepError
+from tenfold.store.database import put_frame, query
+
+
+class DuckDBEngine:
+    """Run steps as temporary views on a DuckDB connection.
+
+    Args:
+        connection: An open connection; read-only ones will do.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+
+    def register(self, name: str, frame: pl.DataFrame) -> None:
+        """Make a small frame readable under a name.
+
+        Args:
+            name: Table name for SQL.
+            frame: Its rows.
+        """
+        put_frame(self.connection, name, frame)
+
+    def step(self, name: str, sql: str) -> None:
+        """Give a query a name that later steps can read.
+
+        Args:
+            name: View name for SQL.
+            sql: One SELECT.
+
+        Raises:
+            StepError: The engine refused it; carries the text.
+        """
+        self._run(name, f"CREATE OR REPLACE TEMP VIEW {name} AS\n{sql}")
+
+    def fetch(self, sql: str) -> pl.DataFrame:
+        """Run a query and read its result.
+
+        Args:
+            sql: One SELECT.
+
+        Returns:
+            The frame; money as Decimal(38, 0).
+
+        Raises:
+            StepError: The engine refused it; carries the text.
+        """
+        try:
+            return query(self.connection, sql)
+        except duckdb.Error as error:
+            raise StepError("fetch", sql, str(error)) from error
+
+    def _run(self, name: str, sql: str) -> None:
+        try:
+            self.connection.execute(sql)
+        except duckdb.Error as error:
+            raise StepError(name, sql, str(error)) from error

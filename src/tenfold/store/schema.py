@@ -1,0 +1,238 @@
+"""The tables of a tenfold store: every column with type, unit and meaning. DDL, docs and checks are made from here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    name: str
+    type: str
+    meaning: str
+    unit: str = ""
+    group: str = ""
+
+
+def _columns(group: str, *rows: tuple[str, str, str] | tuple[str, str, str, str]) -> tuple[Column, ...]:
+    return tuple(Column(r[0], r[1], r[2], r[3] if len(r) > 3 else "", group) for r in rows)
+
+
+REQUESTS: tuple[Column, ...] = (
+    *_columns(
+        "identity",
+        ("request_id", "VARCHAR", "provider's id of the response or message"),
+        ("custom_id", "VARCHAR", "caller's own id (batch lines)"),
+        ("parent_id", "VARCHAR", "id of the response this row is an iteration of"),
+        ("attempt", "INTEGER", "0 for the first try", "count"),
+        ("retry_of", "VARCHAR", "request_id of the try before"),
+        ("session_id", "VARCHAR", "conversation or agent session"),
+        ("trace_id", "VARCHAR", "trace that the call belongs to"),
+        ("source_format", "VARCHAR", "reader that read the row"),
+        ("source_file", "VARCHAR", "file the row came from, as given"),
+        ("source_line", "BIGINT", "line (record for Parquet) in that file, from 1", "line"),
+    ),
+    *_columns(
+        "time",
+        ("ts", "TIMESTAMP", "start of the call, UTC", "UTC"),
+        ("duration_ms", "DOUBLE", "start to last token", "ms"),
+        ("ttft_ms", "DOUBLE", "start to first token", "ms"),
+        ("queue_ms", "DOUBLE", "time queued before work began", "ms"),
+    ),
+    *_columns(
+        "who",
+        ("org", "VARCHAR", "organisation or account"),
+        ("project", "VARCHAR", "project or workspace"),
+        ("team", "VARCHAR", "owning team"),
+        ("feature", "VARCHAR", "product feature or route"),
+        ("environment", "VARCHAR", "prod, staging, ..."),
+        ("user_id", "VARCHAR", "end user"),
+        ("api_key_id", "VARCHAR", "key id or hash, never a key"),
+        ("client", "VARCHAR", "calling application and version"),
+        ("tags", "MAP(VARCHAR, VARCHAR)", "free tags"),
+    ),
+    *_columns(
+        "what",
+        ("provider", "VARCHAR", "who bills, in tenfold's spelling"),
+        ("model", "VARCHAR", "model as served"),
+        ("model_requested", "VARCHAR", "model as asked for"),
+        ("model_revision", "VARCHAR", "revision of a self-hosted model"),
+        ("region", "VARCHAR", "price region as the provider reports it; NULL is none"),
+        ("service_tier", "VARCHAR", "standard, batch, flex, priority, fast; NULL is standard"),
+        ("operation", "VARCHAR", "chat, responses, messages, retrieve, ..."),
+        ("is_stream", "BOOLEAN", "answer was streamed"),
+        ("is_structured", "BOOLEAN", "answer was schema-constrained"),
+    ),
+    *_columns(
+        "where",
+        ("deployment", "VARCHAR", "image and configuration id"),
+        ("replica", "VARCHAR", "pod, host or GPU"),
+        ("preemptions", "INTEGER", "times preempted", "count"),
+        ("running", "INTEGER", "requests running at start", "count"),
+        ("waiting", "INTEGER", "requests waiting at start", "count"),
+        ("kv_usage_ratio", "DOUBLE", "KV cache in use at start", "ratio"),
+    ),
+    *_columns(
+        "tokens",
+        ("input_tokens", "BIGINT", "all input tokens, cached and written ones included", "tokens"),
+        ("cache_read_tokens", "BIGINT", "input read from a prompt cache; part of input_tokens", "tokens"),
+        (
+            "cache_write_tokens",
+            "BIGINT",
+            "input written to a prompt cache, all lifetimes; part of input_tokens",
+            "tokens",
+        ),
+        (
+            "cache_write_long_tokens",
+            "BIGINT",
+            "written with the longer lifetime; part of cache_write_tokens",
+            "tokens",
+        ),
+        ("input_audio_tokens", "BIGINT", "audio input; part of input_tokens", "tokens"),
+        ("input_image_tokens", "BIGINT", "image input; part of input_tokens", "tokens"),
+        ("input_video_tokens", "BIGINT", "video input; part of input_tokens", "tokens"),
+        ("output_tokens", "BIGINT", "all output tokens, reasoning included", "tokens"),
+        ("reasoning_tokens", "BIGINT", "reasoning; part of output_tokens", "tokens"),
+        ("output_audio_tokens", "BIGINT", "audio output; part of output_tokens", "tokens"),
+        ("output_image_tokens", "BIGINT", "image output; part of output_tokens", "tokens"),
+        ("web_searches", "BIGINT", "web searches billed by call", "calls"),
+        ("token_source", "VARCHAR", "reported, estimated"),
+    ),
+    *_columns(
+        "content",
+        ("prompt_hash", "VARCHAR", "keyed hash of the whole prompt"),
+        ("params_hash", "VARCHAR", "keyed hash of the sampling parameters"),
+        ("response_hash", "VARCHAR", "keyed hash of the answer"),
+        ("prefix_hashes", "VARCHAR[]", "keyed cumulative hashes, one a block"),
+        ("prefix_block_tokens", "INTEGER", "tokens in a block of prefix_hashes", "tokens"),
+    ),
+    *_columns(
+        "outcome",
+        ("status", "VARCHAR", "success, incomplete, error, cancelled, expired, blocked, timeout"),
+        ("finish_reason", "VARCHAR", "stop, length, tool_calls, content_filter"),
+        ("http_status", "INTEGER", "HTTP status where logged"),
+        ("is_billable", "BOOLEAN", "provider bills the call; NULL counts as billable"),
+        ("gateway_cache_hit", "BOOLEAN", "answered by a gateway's response cache; NULL counts as no"),
+        ("outcome_ok", "BOOLEAN", "the caller's own judgement of the answer"),
+    ),
+    *_columns("money", ("cost_logged_usd", "DECIMAL(38,12)", "cost as logged; never used to price", "USD")),
+    *_columns("quality", ("flags", "VARCHAR[]", "what is odd about the row")),
+    *_columns(
+        "internal",
+        ("dedup_key", "VARCHAR", "what makes the row one request in its source; NULL has no id"),
+        ("id_hash", "UBIGINT", "lower 64 bits of md5(dedup_key)"),
+        ("price_key", "INTEGER", "row of price_keys: (provider, model, tier, region) from usage alone"),
+        ("load_id", "INTEGER", "row of loads"),
+    ),
+)
+
+PRICE_KEYS: tuple[Column, ...] = (
+    Column("price_key", "INTEGER", "small number"),
+    Column("provider", "VARCHAR", "who bills; empty if unknown"),
+    Column("model", "VARCHAR", "model as served; empty if unknown"),
+    Column("service_tier", "VARCHAR", "tier; standard where the log says nothing"),
+    Column("region", "VARCHAR", "price region; empty where the log says nothing"),
+)
+
+REJECTS: tuple[Column, ...] = (
+    Column("source_file", "VARCHAR", "file"),
+    Column("source_line", "BIGINT", "line in that file, from 1", "line"),
+    Column("reason", "VARCHAR", "why the line is no request"),
+    Column("path", "VARCHAR", "JSON path or column the reason is about"),
+    Column("excerpt", "VARCHAR", "first bytes of the line, usage only where text may be private"),
+    Column("load_id", "INTEGER", "row of loads"),
+)
+
+LOADS: tuple[Column, ...] = (
+    Column("load_id", "INTEGER", "number of the load"),
+    Column("loaded_at", "TIMESTAMP", "when, UTC", "UTC"),
+    Column("source_file", "VARCHAR", "file, as given"),
+    Column("sha256", "VARCHAR", "hash of the file's bytes"),
+    Column("settings", "VARCHAR", "format, map, zone and constants it was read with"),
+    Column("source_format", "VARCHAR", "reader"),
+    Column("lines", "BIGINT", "records read", "count"),
+    Column("requests", "BIGINT", "new requests", "count"),
+    Column("duplicates", "BIGINT", "exact repeats dropped", "count"),
+    Column("merged", "BIGINT", "snapshots folded into one request", "count"),
+    Column("rejected", "BIGINT", "lines in rejects", "count"),
+    Column("flagged", "BIGINT", "requests with flags", "count"),
+)
+
+META: tuple[Column, ...] = (
+    Column("name", "VARCHAR", "setting of the store"),
+    Column("value", "VARCHAR", "its value"),
+)
+
+# Dimensions a cube keeps apart; any other grouping reads the raw rows.
+CUBE_DIMENSIONS = ("org", "project", "team", "feature", "environment", "source_format")
+# Token columns whose sums price a cell exactly, once the cell is uniform in which of them are known and above zero.
+TOKEN_COLUMNS = (
+    "input_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cache_write_long_tokens",
+    "input_audio_tokens",
+    "input_image_tokens",
+    "input_video_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "output_audio_tokens",
+    "output_image_tokens",
+    "web_searches",
+)
+
+CUBE: tuple[Column, ...] = (
+    Column("day", "DATE", "UTC day", "UTC"),
+    *(Column(name, "VARCHAR", f"as in requests: {name}") for name in CUBE_DIMENSIONS),
+    Column("price_key", "INTEGER", "row of price_keys"),
+    Column(
+        "context_tokens",
+        "BIGINT",
+        "1 above the highest known threshold below the total input, else 0",
+        "tokens",
+    ),
+    Column("is_billed", "BOOLEAN", "billable and not answered by a gateway cache"),
+    Column("known_mask", "INTEGER", "bit per token column: known (not NULL)"),
+    Column("positive_mask", "INTEGER", "bit per token column: above zero"),
+    Column("requests", "BIGINT", "requests in the cell; negative in a correction", "count"),
+    Column("split_unknown", "BIGINT", "requests with a NULL subset of a known total", "count"),
+    *(Column(name, "BIGINT", f"sum of {name}", "tokens") for name in TOKEN_COLUMNS),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "requests": REQUESTS,
+    "price_keys": PRICE_KEYS,
+    "rejects": REJECTS,
+    "loads": LOADS,
+    "cube": CUBE,
+    "meta": META,
+}
+SCHEMA_VERSION = 1
+
+
+def ddl(table: str, *, temp: bool = False, name: str | None = None) -> str:
+    """Write the CREATE TABLE statement of a table.
+
+    Args:
+        table: Key of ``TABLES``.
+        temp: Make it a temporary table.
+        name: Another name for it.
+
+    Returns:
+        SQL text; ``IF NOT EXISTS``, no keys (a key makes loads many times slower).
+    """
+    body = ",\n  ".join(f"{column.name} {column.type}" for column in TABLES[table])
+    return f"CREATE {'TEMP ' if temp else ''}TABLE IF NOT EXISTS {name or table} (\n  {body}\n)"
+
+
+def names(table: str) -> tuple[str, ...]:
+    """List a table's column names in order.
+
+    Args:
+        table: Key of ``TABLES``.
+
+    Returns:
+        The names.
+    """
+    return tuple(column.name for column in TABLES[table])

@@ -1,0 +1,16 @@
+-- Requests as price cells: each row is a cell of its own.
+-- in:  the requests table, or a lever's version of it
+-- out: every column of it, and what priced.sql needs beside
+select
+  *,
+  coalesce(cast(ts as date), date '1970-01-01') as day,
+  coalesce(ts, timestamp '1970-01-01 00:00:00') as priced_at,
+  ts is not null as is_dated,
+  coalesce(input_tokens, 0) as context_tokens,
+  coalesce(is_billable, true) and not coalesce(gateway_cache_hit, false) as is_billed,
+  cast(1 as bigint) as requests,
+  cast(case
+    when (input_tokens is not null and (cache_read_tokens is null or cache_write_tokens is null))
+      or (output_tokens is not null and reasoning_tokens is null) then 1 else 0
+  end as bigint) as split_unknown
+from {requests}

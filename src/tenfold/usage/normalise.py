@@ -1,0 +1,291 @@
+"""One usage object to canonical token counts, in plain Python: what the single price call uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, cast
+
+from tenfold.errors import UsageError, near
+from tenfold.usage.shapes import (
+    SHAPES,
+    SPECIALISES,
+    TENFOLD_COLUMNS,
+    ZERO,
+    ZERO_WITHOUT_WRITES,
+    UsageShape,
+)
+
+MAX_COUNT = 10**9
+_LISTED = re.compile(r"(?P<list>\w+)\[(?P<key>\w+)=(?P<value>\w+)\]\.(?P<leaf>\w+)")
+# inference_geo values that name no price region.
+NO_REGION = frozenset({"global", "not_available", ""})
+_CACHE = ("cache_read_tokens", "cache_write_tokens")
+
+
+class Tokens(NamedTuple):
+    """Canonical counts of one request: totals include their subsets; None is unknown, 0 is none.
+
+    ``tier_hint`` and ``region_hint`` are what the usage object itself said; ``unknown_meters`` are billable
+    counts that no meter is known for; ``flags`` name what was odd (``total_mismatch``,
+    ``convention_by_total``).
+    """
+
+    input_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_long_tokens: int | None = None
+    input_audio_tokens: int | None = None
+    input_image_tokens: int | None = None
+    input_video_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    output_audio_tokens: int | None = None
+    output_image_tokens: int | None = None
+    web_searches: int | None = None
+    tier_hint: str | None = None
+    region_hint: str | None = None
+    unknown_meters: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    shape: str = "tenfold"
+
+
+def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tokens:
+    """Read a usage object: tenfold's own token names or a provider's, recognised by its keys.
+
+    Args:
+        usage: The object as the provider sent it.
+        shape: Name of its shape, where the keys alone do not tell.
+
+    Returns:
+        Canonical counts; totals include their subsets.
+
+    Raises:
+        UsageError: The shape is unknown or ambiguous, or a count is impossible (negative, fractional, text, a
+            truth value, a subset above its total); names the key.
+    """
+    kind = _shape(usage, shape)
+    counts: dict[str, int | None] = {}
+    for column, paths in kind.counts.items():
+        counts[column] = _first(usage, paths)
+    meters, written = _unknown_meters(usage, kind)
+    if written is not None and counts.get("cache_write_tokens") is None:
+        counts["cache_write_tokens"] = written
+    total = _first(usage, kind.total)
+    _fill_absent(usage, kind, counts)
+    flags = _prove(usage, kind, counts, total)
+    _check_subsets(kind, counts)
+    tier = _word(usage, kind.tier)
+    if _word(usage, ("speed",)) == "fast":
+        tier = "fast"
+    region = _word(usage, kind.region)
+    return Tokens(
+        **counts,
+        tier_hint=tier,
+        region_hint=None if region in NO_REGION else region,
+        unknown_meters=meters,
+        flags=flags,
+        shape=kind.name,
+    )
+
+
+def _shape(usage: Mapping[str, object], name: str | None) -> UsageShape:
+    if name is not None:
+        if name not in SHAPES:
+            raise UsageError(f'no usage shape "{name}".{near(name, SHAPES)} Known: {", ".join(SHAPES)}')
+        return SHAPES[name]
+    fitting = [kind for kind in SHAPES.values() if any(all(_has(usage, k) for k in mark) for mark in kind.marks)]
+    weaker = {plain for kind in fitting for plain in SPECIALISES.get(kind.name, ())}
+    # A key of tenfold's own beside a provider's marks is a second reading, not a plainer one.
+    if any(_has(usage, key) for key in TENFOLD_COLUMNS if key not in {"input_tokens", "output_tokens"}):
+        weaker.discard("tenfold")
+    found = [kind for kind in fitting if kind.name not in weaker]
+    keys = ", ".join(sorted(usage)) or "none"
+    if not found:
+        raise UsageError(f"no usage shape has these keys: {keys}. Use tenfold's names ({', '.join(TENFOLD_COLUMNS)})")
+    if len(found) > 1:
+        names = " or ".join(kind.name for kind in found)
+        raise UsageError(f"ambiguous usage: its keys ({keys}) fit {names}. Pass one provider's object as it came")
+    if found[0].plain:
+        for key in usage:
+            if key not in TENFOLD_COLUMNS:
+                raise UsageError(f'unknown usage key "{key}".{near(key, TENFOLD_COLUMNS)}')
+    return found[0]
+
+
+def _get(usage: Mapping[str, object], path: str) -> object:
+    """Follow a path; None where a step is absent. A list path gives the sum of its entries of that kind."""
+    listed = _LISTED.fullmatch(path)
+    if listed is not None:
+        entries = usage.get(listed["list"])
+        if entries is None:
+            return None
+        found = [
+            _count(entry.get(listed["leaf"]), path) or 0
+            for entry in _objects(entries, listed["list"])
+            if entry.get(listed["key"]) == listed["value"]
+        ]
+        return sum(found)
+    node: Mapping[str, object] = usage
+    *above, leaf = path.split(".")
+    for step in above:
+        held = node.get(step)
+        if held is None:
+            return None
+        if not isinstance(held, Mapping):
+            raise UsageError(f"usage key {path}: expected an object at {step}, found {held!r}")
+        node = cast("Mapping[str, object]", held)
+    return node.get(leaf)
+
+
+def _objects(entries: object, key: str) -> Iterator[Mapping[str, object]]:
+    if not isinstance(entries, (list, tuple)):
+        raise UsageError(f"usage key {key}: expected a list, found {entries!r}")
+    for entry in cast("list[object]", entries):
+        if not isinstance(entry, Mapping):
+            raise UsageError(f"usage key {key}: expected a list of objects, found {entry!r} in it")
+        yield cast("Mapping[str, object]", entry)
+
+
+def _has(usage: Mapping[str, object], path: str) -> bool:
+    head, _, rest = path.partition(".")
+    if not rest:
+        return head in usage
+    node = usage.get(head)
+    return isinstance(node, Mapping) and rest in cast("Mapping[str, object]", node)
+
+
+def _count(value: object, key: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"usage key {key}: {value!r} is not a count (a whole number of at least 0)")
+    if not 0 <= value < MAX_COUNT:
+        raise UsageError(f"usage key {key}: {value} is not a possible count (0 to {MAX_COUNT - 1:,})")
+    return value
+
+
+def _first(usage: Mapping[str, object], paths: tuple[str, ...]) -> int | None:
+    for path in paths:
+        value = _count(_get(usage, path), path)
+        if value is not None:
+            return value
+    return None
+
+
+def _word(usage: Mapping[str, object], paths: tuple[str, ...]) -> str | None:
+    for path in paths:
+        value = usage.get(path)
+        if isinstance(value, str) and value:
+            return value.lower()
+    return None
+
+
+def _unknown_meters(usage: Mapping[str, object], kind: UsageShape) -> tuple[tuple[str, ...], int | None]:
+    """List counts in open objects that no meter is known for, and sum what those objects hold."""
+    known = {path for paths in kind.counts.values() for path in paths} | set(kind.open_known)
+    unknown: list[str] = []
+    summed: int | None = None
+    for name in kind.open_objects:
+        held = _get(usage, name)
+        if held is None:
+            continue
+        if not isinstance(held, Mapping):
+            raise UsageError(f"usage key {name}: expected an object, found {held!r}")
+        for key, value in cast("Mapping[str, object]", held).items():
+            path = f"{name}.{key}"
+            number = _count(value, path) or 0
+            summed = (summed or 0) + number
+            if number and path not in known:
+                unknown.append(path)
+    return tuple(unknown), summed
+
+
+def _fill_absent(usage: Mapping[str, object], kind: UsageShape, counts: dict[str, int | None]) -> None:
+    inputs = counts.get("input_tokens")
+    for column, rule in kind.absent.items():
+        if counts.get(column) is not None:
+            continue
+        if rule == ZERO:
+            known_zero = True
+        elif rule == ZERO_WITHOUT_WRITES:
+            known_zero = counts.get("cache_write_tokens") == 0
+        else:
+            below = column in _CACHE and inputs is not None and inputs < kind.zero_below
+            known_zero = below or _get(usage, rule) is not None
+        if known_zero:
+            counts[column] = 0
+    if kind.name == "anthropic" and inputs is None and any(counts.get(name) for name in _CACHE):
+        counts["input_tokens"] = 0  # an object cut down to its cache counts has nothing uncached
+
+
+def _prove(
+    usage: Mapping[str, object], kind: UsageShape, counts: dict[str, int | None], total: int | None
+) -> tuple[str, ...]:
+    """Make the totals inclusive: by the declared convention, unless the reported total proves another."""
+    beside_in = _first(usage, kind.input_beside) or 0
+    beside_out = _first(usage, kind.output_beside) or 0
+    inputs, outputs = counts.get("input_tokens"), counts.get("output_tokens")
+    if inputs is None or outputs is None:
+        total = None
+    cached = (counts.get("cache_read_tokens") or 0) + (counts.get("cache_write_tokens") or 0)
+    reasoning = counts.get("reasoning_tokens") or 0
+    base = (inputs or 0) + (outputs or 0) + beside_in
+    # Readings of the same counts, the declared one first: (cache added to input, tokens added to output).
+    declared_out = beside_out
+    adds_cache = kind.includes_cache is False
+    readings = [
+        (adds_cache, declared_out),
+        (not adds_cache, declared_out),
+        (adds_cache, 0 if beside_out else reasoning),
+    ]
+    flags: tuple[str, ...] = ()
+    chosen = readings[0]
+    if total is not None and kind.total_proves:
+        fits = [r for r in readings if base + (cached if r[0] else 0) + r[1] == total]
+        if fits:
+            chosen = fits[0]
+            if chosen != readings[0] and kind.includes_cache is not None:
+                flags = ("convention_by_total",)
+        elif kind.includes_cache is None:
+            raise UsageError(_unproven(kind, f"its total {total} fits neither"))
+        else:
+            flags = ("total_mismatch",)
+    elif kind.includes_cache is None and cached:
+        if inputs is None or cached <= inputs:
+            raise UsageError(_unproven(kind, "no total proves which"))
+        chosen = (True, declared_out)
+    if inputs is not None:
+        counts["input_tokens"] = inputs + beside_in + (cached if chosen[0] else 0)
+    if outputs is not None:
+        counts["output_tokens"] = outputs + chosen[1]
+    return flags
+
+
+def _unproven(kind: UsageShape, why: str) -> str:
+    return (
+        f"ambiguous usage ({kind.name}): the input may or may not include the cached tokens, and {why}. "
+        "Use tenfold's names: input_tokens (all), cache_read_tokens and cache_write_tokens as parts of it"
+    )
+
+
+_SUBSETS = (
+    ("input_tokens", ("cache_read_tokens", "cache_write_tokens")),
+    ("input_tokens", ("input_audio_tokens", "input_image_tokens", "input_video_tokens")),
+    ("cache_write_tokens", ("cache_write_long_tokens",)),
+    ("output_tokens", ("reasoning_tokens", "output_audio_tokens", "output_image_tokens")),
+)
+
+
+def _check_subsets(kind: UsageShape, counts: dict[str, int | None]) -> None:
+    for whole, parts in _SUBSETS:
+        limit = counts.get(whole)
+        held = sum(counts.get(part) or 0 for part in parts)
+        if limit is not None and held > limit:
+            named = " + ".join(
+                f"{kind.counts[part][0]} {counts[part]}" for part in parts if counts.get(part) and part in kind.counts
+            )
+            above = f"{kind.counts[whole][0]} {limit}"
+            raise UsageError(f"impossible usage: {named} is more than {above}, of which it is a part")

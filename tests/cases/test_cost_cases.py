@@ -1,0 +1,211 @@
+"""Public billing bugs with their right values (issue numbers in the ids), through the single-call path.
+
+Every case of sections A, B and C that names a model of OpenAI, Anthropic or Google and a usage is here; NOT_HERE lists
+the others with the reason. Cases of other sections that the book and the call already answer are here too.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+import tenfold as tf
+from tenfold.errors import UsageError
+
+OPENAI, ANTHROPIC, GOOGLE = "openai", "anthropic", "google"
+M = 1_000_000
+
+
+def anthropic(
+    fresh: int, output: int = 0, *, read: int = 0, write: int = 0, long: int = 0, **more: object
+) -> dict[str, object]:
+    usage: dict[str, object] = {
+        "input_tokens": fresh,
+        "output_tokens": output,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": write + long,
+    }
+    if long:
+        usage["cache_creation"] = {"ephemeral_5m_input_tokens": write, "ephemeral_1h_input_tokens": long}
+    return {**usage, **more}
+
+
+def chat(
+    prompt: int, completion: int = 0, *, cached: int = 0, written: int = 0, reasoning: int = 0
+) -> dict[str, object]:
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached, "cache_write_tokens": written},
+        "completion_tokens_details": {"reasoning_tokens": reasoning},
+    }
+
+
+# (case, provider, model, at, tier, region, usage, right value in USD)
+PRICED = [
+    ("B001", ANTHROPIC, "claude-3-7-sonnet", "2025-04-08", None, None, anthropic(3, 550, write=12304), "0.054399"),
+    ("B007", GOOGLE, "gemini-3-flash-preview", "2026-03-01", None, None,
+     {"promptTokenCount": 20212, "cachedContentTokenCount": 16298, "candidatesTokenCount": 931}, "0.0055649"),
+    ("B008", ANTHROPIC, "claude-sonnet-5", "2026-10-01", None, None,
+     {"input_tokens": 19073, "cache_read_tokens": 18971, "cache_write_tokens": 100, "output_tokens": 0}, "0.0040482"),
+    ("B010", ANTHROPIC, "claude-sonnet-4-5", "2026-10-01", None, None,
+     {"inputTokens": 4299, "outputTokens": 631, "cacheRead": 35574, "cacheWrite": 17787, "totalTokens": 58291}, "0.09973545"),
+    ("B011", ANTHROPIC, "claude-sonnet-4-20250514", "2026-01-15", None, None,
+     {"inputTokens": 4740, "inputTokenDetails": {"noCacheTokens": 5, "cacheReadTokens": 0, "cacheWriteTokens": 4735},
+      "outputTokens": 255}, "0.02159625"),
+    ("B013", OPENAI, "gpt-5.6-sol", "2026-08-20", None, None, chat(6000, 200, written=5000), "0.04225"),
+    ("B014", OPENAI, "gpt-6-sol", "2026-10-01", None, None,
+     {"input_tokens": 2600, "input_tokens_details": {"cached_tokens": 2000, "cache_write_tokens": 400}, "output_tokens": 100},
+     "0.0028"),
+    ("B017", GOOGLE, "gemini-3.5-flash", "2026-10-01", None, None,
+     {"promptTokenCount": 25978, "cachedContentTokenCount": 24540, "candidatesTokenCount": 13}, "0.005955"),
+    ("B019", ANTHROPIC, "claude-sonnet-4-5", "2026-10-01", None, None,
+     {"input_tokens": 0, "cache_read_input_tokens": 1000, "output_tokens": 0}, "0.0003"),
+    ("B023", ANTHROPIC, "claude-opus-4-8", "2026-10-01", None, None, anthropic(0, write=600_000, long=400_000), "7.75"),
+    ("B026 haiku", ANTHROPIC, "claude-3-haiku-20240307", "2026-01-15", None, None, anthropic(0, long=100_000), "0.05"),
+    ("B026 opus", ANTHROPIC, "claude-3-opus-20240229", "2025-12-01", None, None, anthropic(0, long=100_000), "3"),
+    *(
+        (f"B028 {model}", ANTHROPIC, model, "2026-11-01", None, None, anthropic(0, read=M), right)
+        for model, right in (
+            ("claude-fable-5", "1.00"), ("claude-fable-5-2", "0.20"), ("claude-opus-5", "0.50"), ("claude-opus-5-5", "0.20"),
+            ("claude-sonnet-5", "0.20"), ("claude-sonnet-5-5", "0.10"),
+        )
+    ),
+    # haiku-5-5 is 0.1x in short context: ten requests of 100,000, the whole of its short band
+    ("B028 claude-haiku-5-5", ANTHROPIC, "claude-haiku-5-5", "2026-11-01", None, None, anthropic(0, read=100_000), "0.001"),
+    ("B029", ANTHROPIC, "claude-opus-5-5", "2026-11-01", None, None, anthropic(M, M, read=M), "24.2"),
+    ("B032", OPENAI, "gpt-6.1-terra", "2026-11-01", None, None,
+     {"input_tokens": 10_000, "output_tokens": 0,
+      "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 10_000,
+                               "cache_write_tokens_details": {"ttl_30m_tokens": 0, "ttl_12h_tokens": 10_000}}}, "0.025"),
+    ("B034", OPENAI, "gpt-5.5", "2026-10-01", None, None, chat(300_000, 1000), "3.045"),
+    ("B035", OPENAI, "gpt-5.5", "2026-10-01", None, None, chat(300_000, cached=200_000), "1.2"),
+    ("B037", ANTHROPIC, "claude-sonnet-4-5", "2026-03-01", None, None, anthropic(250_000, write=5000, long=2000), "1.5615"),
+    ("B038", ANTHROPIC, "claude-sonnet-4-5", "2026-03-01", None, None, anthropic(150_000, read=100_000), "0.96"),
+    ("B040", OPENAI, "gpt-5.5", "2026-10-01", "batch", None, chat(300_000, 1000), "1.5225"),
+    ("B041 before", ANTHROPIC, "claude-opus-4-6", "2026-03-12T12:00:00Z", None, None, anthropic(250_000, 1000), "2.5375"),
+    ("B041 after", ANTHROPIC, "claude-opus-4-6", "2026-03-13T12:00:00Z", None, None, anthropic(250_000, 1000), "1.275"),
+    ("B044", OPENAI, "gpt-5-nano", "2026-10-01", "flex", None, chat(M, M), "0.225"),
+    ("B047", OPENAI, "o4-mini-2025-04-16", "2026-10-01", "flex", None, chat(100_000, 10_000), "0.077"),
+    ("B049", ANTHROPIC, "claude-sonnet-4-6", "2026-10-01", "batch", None, anthropic(M, 100_000), "2.25"),
+    ("B050", OPENAI, "gpt-5", "2026-10-01", "batch", None, chat(M, 100_000, cached=500_000), "0.84375"),
+    ("B052", OPENAI, "gpt-5", "2026-09-01", "batch", None, chat(M, M), "5.625"),
+    ("B053", OPENAI, "gpt-5", "2026-10-20", "Flex", None, chat(M, M), "5.625"),
+    ("B055", ANTHROPIC, "claude-opus-4-1-20250805", "2026-07-01", "batch", None, anthropic(M, 100_000), "11.25"),
+    ("B056", ANTHROPIC, "claude-opus-5", "2026-10-01", None, None, anthropic(100_000, 10_000, read=100_000, speed="fast"), "1.6"),
+    ("B058", GOOGLE, "gemini-2.5-flash", "2026-10-01", None, None,
+     {"promptTokenCount": 15, "candidatesTokenCount": 359, "thoughtsTokenCount": 661, "totalTokenCount": 1035}, "0.0025545"),
+    ("B059", OPENAI, "gpt-5", "2026-10-01", None, None, chat(1000, 1000, reasoning=800), "0.01125"),
+    ("B067 gpt-4.1", OPENAI, "gpt-4.1", "2026-10-01", None, None, chat(1000, 500), "0.006"),
+    ("B067 mini", OPENAI, "gpt-4.1-mini", "2026-10-01", None, None, chat(1000, 500), "0.0012"),
+    ("B067 nano", OPENAI, "gpt-4.1-nano", "2026-10-01", None, None, chat(1000, 500), "0.0003"),
+    ("B067 dated", OPENAI, "gpt-4.1-2025-04-14", "2026-10-01", None, None, chat(1000, 500), "0.006"),
+    ("B068", OPENAI, "gpt-4o-mini", "2026-10-01", None, None, chat(M), "0.15"),
+    ("B070", OPENAI, "gpt-5.4-mini-2026-03-05", "2026-10-01", None, None, chat(M), "0.75"),
+    *(
+        (f"B064 {model}", provider, model, "2026-10-01", None, None, usage, right)
+        for provider, model, usage, right in (
+            (ANTHROPIC, "claude-sonnet-4-20250514", anthropic(M, 100_000), "4.5"),
+            (ANTHROPIC, "claude-opus-4-20250514", anthropic(M, 100_000), "22.5"),
+            (ANTHROPIC, "claude-opus-4-1-20250805", anthropic(M, 100_000), "22.5"),
+            (ANTHROPIC, "claude-fable-5-2", anthropic(M, 100_000), "12"),
+            (GOOGLE, "gemini-3-pro-preview", {"promptTokenCount": M, "candidatesTokenCount": 100_000}, "5.8"),
+            (OPENAI, "o1-preview", chat(M, 100_000), "21"),
+        )
+    ),
+    ("B092 before", OPENAI, "gpt-5.6-sol", "2026-08-20T23:59:59Z", None, None, chat(100_000, 100_000), "3.5"),
+    ("B092 after", OPENAI, "gpt-5.6-sol", "2026-08-21T00:00:00Z", None, None, chat(100_000, 100_000), "2.4"),
+    ("B094 before", GOOGLE, "gemini-4-argon", "2026-11-30T12:00:00Z", None, None,
+     {"promptTokenCount": M, "candidatesTokenCount": M}, "12"),
+    ("B094 after", GOOGLE, "gemini-4-argon", "2026-12-01T12:00:00Z", None, None,
+     {"promptTokenCount": M, "candidatesTokenCount": M}, "24"),
+    ("B097", OPENAI, "o3", "2025-05-01", None, None, chat(M, cached=M), "2.50"),
+    ("B098 offset", OPENAI, "gpt-5.6-luna", "2026-07-29T23:30:00-07:00", None, None, chat(100_000), "0.02"),
+    ("B103", ANTHROPIC, "claude-sonnet-4-6", "2026-10-01", None, None, anthropic(48, 5, inference_geo="us"), "0.0002409"),
+    ("B104", OPENAI, "gpt-5.4", "2026-10-01", None, "eu", chat(100_000, 1000), "0.2915"),
+    ("B106", OPENAI, "gpt-4.1", "2026-10-01", None, None, chat(1000, 500), "0.006"),
+    ("B109", GOOGLE, "gemini-2.0-flash", "2026-01-15", None, None,
+     {"promptTokenCount": 262, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 4}, {"modality": "IMAGE", "tokenCount": 258}],
+      "candidatesTokenCount": 0}, "0.0000262"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "at", "tier", "region", "usage", "right"),
+    [row[1:] for row in PRICED],
+    ids=[row[0] for row in PRICED],
+)
+def test_right_value(provider, model, at, tier, region, usage, right):
+    found = tf.price(provider=provider, model=model, at=at, tier=tier, region=region, usage=usage)
+    assert found.status == "priced", found.reason
+    assert found.cost_usd == Decimal(right)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        pytest.param({"input_tokens": -500, "cache_read_input_tokens": 2000, "output_tokens": 0}, id="B020 negative"),
+        pytest.param(chat(100, 10, cached=500), id="B022 cached above prompt"),
+    ],
+)
+def test_impossible_usage_is_refused(usage):
+    with pytest.raises(UsageError):
+        tf.price(provider="openai", model="gpt-5", at="2026-10-01", usage=usage)
+
+
+def test_b031_unknown_lifetime_is_unpriced_not_free():
+    usage = {"input_tokens": 10, "output_tokens": 0, "cache_creation": {"ephemeral_30m_input_tokens": 10000}}
+    found = tf.price(provider="anthropic", model="claude-sonnet-4-5", at="2026-10-01", usage=usage)
+    assert (found.status, found.cost_usd) == ("unpriced_meter", None)
+    assert "30m" in found.reason
+
+
+def test_b043_no_published_cell_is_ambiguous():
+    found = tf.price(provider="openai", model="gpt-5.4", at="2026-10-01", tier="priority", usage=chat(300_000, 1000))
+    assert (found.status, found.cost_usd) == ("ambiguous", None)
+    assert found.reason
+    short = tf.price(provider="openai", model="gpt-5.4", at="2026-10-01", tier="priority", usage=chat(272_000))
+    assert short.cost_usd == Decimal("1.36")  # exactly the edge is still the short band: 272,000 x $5
+
+
+def test_b098_naive_time_is_refused():
+    with pytest.raises(UsageError, match="zone"):
+        tf.price(provider="openai", model="gpt-5.6-luna", at="2026-07-29T23:30", usage=chat(100_000))
+
+
+@pytest.mark.parametrize("tier", ["fleks", "scale"])
+def test_unknown_tier_never_falls_back(tier):
+    found = tf.price(provider="openai", model="gpt-5", at="2026-10-01", tier=tier, usage=chat(1000))
+    assert (found.status, found.cost_usd) == ("unpriced_model", None)
+    assert tier in found.reason
+
+
+def test_b004_b005_counts_without_a_model():
+    # No model is named, so only the counts are checked: 17,903 = 86 + 17,817 and 1,999 = 207 + 1,792.
+    from tenfold.usage import tokens_from
+
+    first = tokens_from({"prompt_tokens": 17903, "prompt_tokens_details": {"cached_tokens": 17817}})
+    assert (first.input_tokens, first.cache_read_tokens) == (17903, 17817)
+    second = tokens_from({"input_tokens": 1999, "input_token_details": {"cache_read": 1792}})
+    assert (second.input_tokens, second.cache_read_tokens) == (1999, 1792)
+
+
+def test_b002_custom_rates_do_not_double_count(tmp_path):
+    (tmp_path / "own.toml").write_text(
+        'provider = "anthropic"\n[[price]]\nmodel = "custom"\ninput = 3\ncache_read = 0.30\ncache_write = 3.75\noutput = 15\n'
+        'source = "case B002"\nchecked = 2026-11-29\n'
+    )
+    usage = tf.Usage(input_tokens=1000, cache_read_tokens=200, cache_write_tokens=700, output_tokens=0)
+    found = tf.price(
+        provider="anthropic", model="custom", at="2026-10-01", usage=usage, book=tf.price_book(overlay=tmp_path)
+    )
+    assert found.cost_usd == Decimal("0.002985")  # 100 x 3 + 200 x 0.30 + 700 x 3.75 per million
+
+
+# Cases of A, B and C that do not go through a single priced call of these three providers.
+NOT_HERE = {
+    "B016": "DeepSeek at a reseller, rates inferred from two spends",
+    "B025": "an aggregate of a session, no usage given",
+}
