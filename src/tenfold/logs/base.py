@@ -49,8 +49,8 @@ class Children(NamedTuple):
     """Further rows that one record holds.
 
     Args:
-        each: SQL list over the raw row ``r``; every entry is ``it``.
-        where: SQL condition on ``it``.
+        each: SQL list over the raw row ``r``; every entry becomes ``r.it``.
+        where: SQL condition on ``r.it``.
         suffix: SQL text that tells the child from its parent, appended to its id.
         fields: Columns that differ from the parent's.
         usage: SQL of the child's own usage object.
@@ -79,7 +79,6 @@ class Reader:
         dedup_key: SQL text of what makes a row one request; NULL where the source has no id.
         detect: What makes a record one of this format.
         counts: Token column -> SQL, where it is not the shape's own path.
-        absent: Token column -> rule, where it is not the shape's own (see `usage.shapes`).
         total: SQL of the reported total, where it is not the shape's own path.
         flags: Flag -> SQL condition.
         children: Further rows in one record.
@@ -97,7 +96,6 @@ class Reader:
     dedup_key: str
     detect: Detect
     counts: Mapping[str, str] = field(default_factory=dict[str, str])
-    absent: Mapping[str, str] | None = None
     total: str | None = None
     flags: Mapping[str, str] = field(default_factory=dict[str, str])
     children: tuple[Children, ...] = ()
@@ -207,4 +205,5 @@ def duckdb_type(node: str | Tree | list[Tree]) -> str:
         return node
     if isinstance(node, list):
         return f"{duckdb_type(node[0])}[]"
-    return f"STRUCT({', '.join(f'"{name}" {duckdb_type(held)}' for name, held in node.items())})"
+    members = ", ".join(f'"{name}" {duckdb_type(held)}' for name, held in node.items())
+    return f"STRUCT({members})"

@@ -78,7 +78,7 @@ def insert_sql(
     return (
         f"INSERT INTO batch\nWITH projected AS (\n{_projected(reader, fields, key, first_line, child)}\n),\n"
         f"counted AS (\n{_counted(sql.time('ts_text', naive_zone or 'UTC'))}\n),\n"
-        f"filled AS (\n{_filled(shape, reader.absent if reader.absent is not None else shape.absent)}\n),\n"
+        f"filled AS (\n{_filled(shape)}\n),\n"
         f"proven AS (\n{_proven(shape)}\n),\n"
         f"total AS (\n{_totals(shape)}\n),\n"
         f"checked AS (\n{_checked()}\n)\n"
@@ -113,9 +113,7 @@ def _projected(reader: Reader, fields: Mapping[str, str], key: str, first_line: 
     parts += [f"({condition}) AS x_{flag}" for flag, condition in reader.flags.items()]
     origin = "raw r"
     if child:
-        origin = f"(SELECT r.*, r.rowid, unnest({child.each}) AS it FROM raw r) r"
-        parts = [part.replace("it.", "r.it.") if False else part for part in parts]
-        return f"  SELECT {', '.join(parts)} FROM {origin} WHERE {child.where}"
+        origin = f"(SELECT r.*, r.rowid AS rowid, unnest({child.each}) AS it FROM raw r) r WHERE {child.where}"
     return "  SELECT " + ",\n    ".join(parts) + f"\n  FROM {origin}"
 
 
@@ -174,11 +172,11 @@ def _any(conditions: Iterable[str]) -> str:
     return f"({' OR '.join(f'coalesce({condition}, false)' for condition in conditions)})"
 
 
-def _filled(shape: UsageShape, absent: Mapping[str, str]) -> str:
+def _filled(shape: UsageShape) -> str:
     parts: list[str] = []
     writes = "n_cache_write_tokens"
     for name in schema.TOKEN_COLUMNS:
-        rule = absent.get(name)
+        rule = shape.absent.get(name)
         value = f"n_{name}"
         if name == "cache_write_tokens" and shape.open_objects:
             value = f"coalesce({value}, CASE WHEN c_{name} IS NULL THEN open_sum END)"
@@ -186,7 +184,7 @@ def _filled(shape: UsageShape, absent: Mapping[str, str]) -> str:
             known_zero = "any_usage"
         elif rule == ZERO_WITHOUT_WRITES:
             known_zero = f"any_usage AND coalesce({writes}, CASE WHEN c_cache_write_tokens IS NULL THEN "
-            known_zero += f"coalesce(open_sum, CASE WHEN {_zero_writes(shape, absent)} THEN 0 END) END) = 0"
+            known_zero += f"coalesce(open_sum, CASE WHEN {_zero_writes(shape)} THEN 0 END) END) = 0"
         elif rule:
             known_zero = _presence(rule)
             if name in {"cache_read_tokens", "cache_write_tokens"} and shape.zero_below:
@@ -200,8 +198,8 @@ def _filled(shape: UsageShape, absent: Mapping[str, str]) -> str:
     return f"  SELECT *, {', '.join(parts)}\n  FROM ({usage})"
 
 
-def _zero_writes(shape: UsageShape, absent: Mapping[str, str]) -> str:
-    rule = absent.get("cache_write_tokens")
+def _zero_writes(shape: UsageShape) -> str:
+    rule = shape.absent.get("cache_write_tokens")
     if rule == ZERO:
         return "true"
     if rule is None:

@@ -111,7 +111,7 @@ def first(*values: str) -> str:
     Returns:
         SQL expression.
     """
-    return f"coalesce({', '.join(f'nullif({value}, {quoted("")})' for value in values)})"
+    return "coalesce(" + ", ".join(f"nullif(({value})::VARCHAR, '')" for value in values) + ")"
 
 
 # How sources say what became of a call, and why the answer ended.

@@ -1,0 +1,189 @@
+"""The ``where`` of an assumptions table: one boolean SQL expression over requests, checked before it is run.
+
+The text is parsed by the engine's own parser, twice: bare after ``where``, so that a closing bracket cannot leave the
+place it is later put in, and in brackets, so that nothing but an expression fits. Then the parse tree is walked, and
+what is not on the lists below is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from tenfold.errors import AssumptionError, near
+from tenfold.store import schema
+
+COLUMNS = tuple(column.name for column in schema.REQUESTS if column.group != "internal")
+_BARE = "select 1 from requests where "
+_BRACKETED = "select 1 from requests where (\n"
+# The keys under which the parser keeps the parts of each kind of expression that a predicate may have.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "COMPARISON": ("left", "right"),
+    "CONJUNCTION": ("children",),
+    "CONSTANT": (),
+    "COLUMN_REF": (),
+    "OPERATOR": ("children",),
+    "BETWEEN": ("input", "lower", "upper"),
+    "CASE": ("case_checks", "else_expr"),
+    "CAST": ("child",),
+    "FUNCTION": ("arguments",),
+}
+_OPERATORS = frozenset({
+    "COMPARE_IN",
+    "COMPARE_NOT_IN",
+    "OPERATOR_NOT",
+    "OPERATOR_IS_NULL",
+    "OPERATOR_IS_NOT_NULL",
+    "OPERATOR_COALESCE",
+    "OPERATOR_NULLIF",
+    "ARRAY_EXTRACT",
+})
+# Plain scalar functions of their arguments alone: nothing that reads files, settings, the clock or other rows.
+_FUNCTIONS = frozenset({
+    *("+", "-", "*", "/", "%", "||", "~~", "!~~", "~~*", "!~~*", "~~~"),
+    *("like_escape", "not_like_escape", "ilike_escape", "not_ilike_escape"),
+    *("abs", "ceil", "ceiling", "floor", "round", "trunc", "greatest", "least", "ifnull", "nullif", "coalesce"),
+    *("lower", "upper", "trim", "ltrim", "rtrim", "length", "len", "left", "right", "substring", "substr", "replace"),
+    *("concat", "split_part", "strpos", "position", "instr", "contains", "prefix", "suffix", "starts_with", "ends_with"),
+    *("regexp_matches", "regexp_full_match", "regexp_extract"),
+    *("date_trunc", "date_part", "year", "quarter", "month", "week", "day", "hour", "minute", "second"),
+    *("dayofweek", "isodow", "dayofyear", "weekday", "dayname", "strftime", "timezone"),
+    *("to_years", "to_months", "to_weeks", "to_days", "to_hours", "to_minutes", "to_seconds"),
+    *("element_at", "map_extract", "map_contains", "map_keys", "cardinality", "list_contains", "array_contains", "list_value"),
+})  # fmt: skip
+_REFUSED = {
+    "SUBQUERY": "a subquery",
+    "WINDOW": "a window function",
+    "PARAMETER": "a parameter",
+    "STAR": "a star",
+    "LAMBDA": "a lambda",
+    "DEFAULT": "default",
+    "COLLATE": "a collation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A predicate being checked, and where it was written."""
+
+    text: str
+    place: str
+
+    def error(self, what: str, at: int | None = None, hint: str = "") -> AssumptionError:
+        """Make the error: place, what is wrong, at which character (from 1), and the near match."""
+        where = "" if at is None else f" (character {min(max(at, 0), len(self.text)) + 1})"
+        return AssumptionError(f"{self.place}: {what}{where}.{hint} In: {self.text}")
+
+
+def check(text: str, place: str) -> str:
+    """Check that a text is one boolean expression over columns of ``requests``.
+
+    Args:
+        text: The predicate.
+        place: Where it was written, for errors, such as ``assume.toml: [batch_api] where``.
+
+    Returns:
+        The same text, safe to be put between brackets on lines of its own.
+
+    Raises:
+        AssumptionError: It is anything else; names the position and, for an unknown column, the near match.
+    """
+    written = _Text(text, place)
+    if not text.strip():
+        raise written.error("is empty; leave the key out, or write true for all traffic")
+    if "\x00" in text:
+        raise written.error("holds a NUL character", text.index("\x00"))
+    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    try:
+        _no_comments(written)
+        tree = _parsed(connection, written, _BARE, "")
+        _parsed(connection, written, _BRACKETED, "\n)")
+        if tree is None:
+            raise written.error("is not one boolean expression")
+        _walk(tree, written)
+        _is_boolean(connection, written)
+    finally:
+        connection.close()
+    return text
+
+
+def _no_comments(written: _Text) -> None:
+    raw = written.text.encode()
+    for offset, kind in duckdb.tokenize(written.text):
+        at = len(raw[:offset].decode(errors="ignore"))
+        if kind == duckdb.token_type.comment:
+            raise written.error("comments are not allowed in a predicate", at)
+        if raw[offset : offset + 1] == b";":
+            raise written.error("a predicate is one expression: no semicolon", at)
+
+
+def _parsed(connection: duckdb.DuckDBPyConnection, written: _Text, before: str, after: str) -> dict[str, Any] | None:
+    sql = f"{before}{written.text}{after}"
+    answer = json.loads(connection.execute("select json_serialize_sql(?)", [sql]).fetchall()[0][0])
+    if answer["error"]:
+        offset = int(answer.get("position") or len(sql.encode()))
+        at = len(sql.encode()[:offset].decode(errors="ignore")) - len(before)
+        raise written.error(f"is not one boolean expression ({answer['error_message']})", at)
+    return answer["statements"][0]["node"].get("where_clause")
+
+
+def _walk(tree: dict[str, Any], written: _Text) -> None:
+    for node in _nodes(tree):
+        kind = str(node["class"])
+        at = _position(node)
+        if kind not in _PARTS:
+            raise written.error(f"{_REFUSED.get(kind, kind.lower())} is not allowed in a predicate", at)
+        if kind == "OPERATOR" and node["type"] not in _OPERATORS:
+            raise written.error(f"operator {node['type']} is not allowed in a predicate", at)
+        if kind == "COLUMN_REF":
+            _known_column(node["column_names"], written, at)
+        if kind == "FUNCTION":
+            _known_function(node, written, at)
+
+
+def _nodes(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _nodes(one)
+    elif isinstance(value, dict):
+        if "class" in value:
+            yield value
+            for key in _PARTS.get(value["class"], ()):
+                yield from _nodes(value[key])
+        else:  # a CASE branch or a function's argument: a holder of expressions, no expression
+            for one in value.values():
+                yield from _nodes(one)
+
+
+def _position(node: dict[str, Any]) -> int | None:
+    offset = int(node["query_location"])
+    return None if offset > 2**32 else offset - len(_BARE)
+
+
+def _known_column(names: list[str], written: _Text, at: int | None) -> None:
+    path = names[1:] if len(names) == 2 and names[0].lower() == "requests" else names
+    if len(path) != 1 or path[0].lower() not in COLUMNS:
+        name = ".".join(path)
+        raise written.error(f'requests has no column "{name}"', at, near(name.lower(), COLUMNS))
+
+
+def _known_function(node: dict[str, Any], written: _Text, at: int | None) -> None:
+    name = str(node["function_name"]).lower()
+    plain = not (node["schema"] or node["catalog"] or node["filter"] or node["distinct"] or node["order_bys"]["orders"])
+    if name not in _FUNCTIONS or not plain:
+        hint = near(name, _FUNCTIONS - {name})
+        raise written.error(f'function "{name}" is not allowed in a predicate', at, hint)
+
+
+def _is_boolean(connection: duckdb.DuckDBPyConnection, written: _Text) -> None:
+    connection.execute(schema.ddl("requests"))
+    try:
+        found = connection.execute(f"describe select (\n{written.text}\n) as answer from requests").fetchall()[0][1]
+    except duckdb.Error as error:
+        raise written.error(f"cannot be used ({str(error).splitlines()[0]})") from error
+    if found != "BOOLEAN":
+        raise written.error(f"gives {found}, not true or false")
