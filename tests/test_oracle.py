@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 from oracle import (
-    Book,
     Priced,
     as_billed_saving,
     batch_saving,
@@ -83,7 +82,7 @@ MILLION = 1_000_000
 
 
 def book_text(lines: str, head: str = "") -> str:
-    entries = []
+    entries: list[str] = []
     for line in lines.strip().splitlines():
         model, rest = line.split("|")
         keys = rest.strip().replace(", ", "\n")
@@ -274,7 +273,7 @@ def test_meters_hold_each_token_once():
         ({"r": 0, "w": 0, "think": None}, True),
     ],
 )
-def test_a_null_part_of_a_known_total_is_flagged(more: dict[str, Any], is_unknown: bool):
+def test_a_null_part_of_a_known_total_is_flagged(more: dict[str, Any], *, is_unknown: bool):
     assert priced("gpt-5", 10, 10, **more).split_unknown is is_unknown
 
 

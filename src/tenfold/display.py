@@ -86,3 +86,19 @@ def _fixed(value: Fraction, decimals: int) -> str:
     with localcontext(prec=60):
         exact = Decimal(value.numerator) / Decimal(value.denominator)
         return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN):,}"
+
+
+def dollars(usd: str | None, decimals: int = 2) -> str:
+    """Write an amount that a JSON document holds as a decimal string.
+
+    Args:
+        usd: Amount in USD, such as ``"77.43306"``; None where unknown.
+        decimals: Decimals to show.
+
+    Returns:
+        Text such as ``"$77.43"``; a dash for None.
+    """
+    if usd is None:
+        return "–"
+    text = _fixed(Fraction(usd), decimals)
+    return f"-${text[1:]}" if text.startswith("-") else f"${text}"

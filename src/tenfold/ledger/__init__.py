@@ -159,7 +159,7 @@ class Ledger:
             Columns of ``requests``, ``price_status``, ``<meter>_units`` and ``<meter>_pusd``.
         """
         with self.session() as session:
-            return session.engine.fetch(f"select * from priced_requests where {self.window.condition()}")
+            return session.engine.fetch("select * from priced_requests")
 
     def __repr__(self) -> str:
         """Say what it is in one line."""

@@ -70,8 +70,8 @@ _UNPRICED = """
 select price_key, price_status,
   cast(sum(requests) as bigint) as requests,
   cast(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) as bigint) as tokens
-from {view}
-where {condition} and is_billed and not is_priced
+from priced_grouped
+where is_billed and not is_priced
 group by all
 order by requests desc, price_key, price_status
 """
@@ -92,9 +92,7 @@ def coverage(session: Session) -> Coverage:
         The coverage of the session's window.
     """
     total = session.totals().row(0, named=True) if len(session.totals()) else None
-    rows = session.engine.fetch(_UNPRICED.format(view=session.view_for(()), condition=session.window.condition())).rows(
-        named=True
-    )
+    rows = session.engine.fetch(_UNPRICED).rows(named=True)  # over the cells that totals() priced
     parts = {row[0]: row for row in session.keys}
     return Coverage(
         requests=total["requests"] if total else 0,

@@ -34,18 +34,17 @@ class Window(NamedTuple):
     until: datetime | None = None
     zone: str = "UTC"
 
-    def condition(self, column: str = "priced_at") -> str:
-        """Write the window as a SQL condition on a naive UTC column.
+    def condition(self, column: str = "priced_at", is_dated: str = "is_dated") -> str:
+        """Write the window as a SQL condition.
 
         Args:
-            column: The column.
+            column: Naive UTC timestamp or day column.
+            is_dated: SQL that tells whether a row has a time; rows without one are in only when there is no bound.
 
         Returns:
-            SQL text; requests without a time are in only when there is no bound.
+            SQL text.
         """
-        parts = ["true"]
-        if self.since is not None or self.until is not None:
-            parts.append("is_dated")
+        parts = ["true" if self.since is None and self.until is None else is_dated]
         if self.since is not None:
             parts.append(f"{column} >= {timestamp(self.since)}")
         if self.until is not None:
@@ -114,10 +113,7 @@ class Session:
                 schema={"price_key": pl.Int32, **dict.fromkeys(KEY_COLUMNS, pl.String)},
             ),
         )
-        steps.run(self.engine, "cells_requests", requests="requests")
-        steps.run(self.engine, "priced", name="priced_requests", cells="cells_requests")
-        steps.run(self.engine, "cells_cube")
-        steps.run(self.engine, "priced", name="priced_cells", cells="cells_cube")
+        self.price("requests", "priced_requests")
         return card
 
     def add_keys(self, changes: Mapping[int, Mapping[str, str]]) -> dict[int, int]:
@@ -132,6 +128,7 @@ class Session:
         by_parts = {row[1:]: row[0] for row in self._keys}
         parts_of = {row[0]: dict(zip(KEY_COLUMNS, row[1:], strict=True)) for row in self._keys}
         made: dict[int, int] = {}
+        known = len(self._keys), sum(map(len, self._days.values()))
         for key, change in changes.items():
             new = {**parts_of[key], **change}
             parts = (new["provider"], new["model"], new["service_tier"], new["region"])
@@ -140,17 +137,24 @@ class Session:
                 self._keys.append((by_parts[parts], *parts))
             made[key] = by_parts[parts]
             self._days[made[key]] = tuple(dict.fromkeys((*self._days.get(made[key], ()), *self._days.get(key, ()))))
-        self.card = self._expand()
+        if known != (len(self._keys), sum(map(len, self._days.values()))):
+            self.card = self._expand()
         return made
 
     def price(self, requests: str, name: str) -> None:
-        """Price another version of the requests: the one pricing function, on a lever's output.
+        """Price a version of the requests, row by row: the one pricing function, on a lever's output too.
 
         Args:
             requests: View or table with the columns of ``requests``.
-            name: View to make; ``name`` and ``name_cells`` are taken.
+            name: Priced view to make, of the session's window; its cells are ``<name>_cells``.
         """
-        steps.run(self.engine, "cells_requests", name=f"{name}_cells", requests=requests)
+        steps.run(
+            self.engine,
+            "cells_requests",
+            name=f"{name}_cells",
+            requests=requests,
+            condition=self.window.condition("ts", "ts is not null"),
+        )
         steps.run(self.engine, "priced", name=name, cells=f"{name}_cells")
 
     def totals(self, by: Sequence[str] = (), *, priced: str | None = None, condition: str = "true") -> pl.DataFrame:
@@ -158,8 +162,8 @@ class Session:
 
         Args:
             by: Columns of ``requests``, or ``day``, ``week``, ``month``, ``quarter``, ``year`` in the window's zone.
-            priced: A priced view; by default the cube where it can answer, else the raw requests.
-            condition: A further SQL condition over the priced view (then the raw requests are read).
+            priced: A view that ``price`` made; by default the cube where it can answer, else the log's own requests.
+            condition: A further SQL condition over the requests (which then are read, not the cube).
 
         Returns:
             One row per group: the dimensions, request and token counters, ``<meter>_units`` and ``<meter>_pusd``
@@ -168,17 +172,39 @@ class Session:
         Raises:
             ColumnError: A dimension does not exist; names the near match and what there is.
         """
-        view = priced or (self.view_for(by) if condition == "true" else "priced_requests")
+        check_dimensions(by)
         inner, outer = _dimensions(by, self.window.zone)
+        from_cube = priced is None and condition == "true" and self._cube_answers(by)
+        cells = f"{priced or 'priced_requests'}_cells"
+        self._price_grouped("priced_grouped", inner, cells, condition, from_cube=from_cube)
         sql = steps.filled(
             "totals",
-            priced=view,
-            inner_dimensions="".join(f"{text},\n    " for text in inner),
-            dimensions="".join(f"{text},\n  " for text in outer),
-            condition=f"{self.window.condition()} and ({condition})",
+            priced="priced_grouped",
+            inner_dimensions=_listed(inner),
+            dimensions=_listed(outer),
         )
         found = self.engine.fetch(f"{sql}\norder by all" if by else sql)
         return found.with_columns(cost_pusd=pl.sum_horizontal(f"{meter}_pusd" for meter in METER_NAMES))
+
+    def _price_grouped(
+        self, name: str, dimensions: Mapping[str, str], cells: str, condition: str, *, from_cube: bool
+    ) -> None:
+        expressions = _listed(
+            text if text == dimension else f"{text} as {dimension}" for dimension, text in dimensions.items()
+        )
+        if from_cube:
+            within = self.window.condition("day", "day is not null")
+            steps.run(self.engine, "cells_cube", name=f"{name}_cells", condition=within)
+        else:
+            steps.run(
+                self.engine, "cells_grouped", name=f"{name}_cells", cells=cells, dimensions=expressions,
+                context=steps.context_bucket(self.book.thresholds), condition=condition,
+            )  # fmt: skip
+        steps.run(
+            self.engine, "cells_mixed", name=f"{name}_mixed", grouped=f"{name}_cells", cells=cells,
+            names=_listed(dimensions), dimensions=expressions, condition=condition,
+        )  # fmt: skip
+        steps.run(self.engine, "priced", name=name, cells=f"{name}_mixed")
 
     def view_for(self, by: Iterable[str]) -> str:
         """Choose the priced view that can answer: the cube's cells, or the single requests.
@@ -187,9 +213,13 @@ class Session:
             by: The dimensions wanted.
 
         Returns:
-            ``priced_cells`` where grain, window and thresholds allow it, else ``priced_requests``.
+            Name of a priced view over the session's window, with those dimensions.
         """
-        return "priced_cells" if self._cube_answers(by) else "priced_requests"
+        if not self._cube_answers(by):
+            return "priced_requests"
+        dimensions = {name: name for name in schema.CUBE_DIMENSIONS}
+        self._price_grouped("priced_cube", dimensions, "priced_requests_cells", "true", from_cube=True)
+        return "priced_cube"
 
     @property
     def keys(self) -> tuple[tuple[int, str, str, str, str], ...]:
@@ -221,14 +251,18 @@ def check_dimensions(by: Iterable[str]) -> None:
             )
 
 
-def _dimensions(by: Sequence[str], zone: str) -> tuple[list[str], list[str]]:
-    check_dimensions(by)
-    inner: list[str] = []
+def _listed(parts: Iterable[str]) -> str:
+    return "".join(f"{part},\n  " for part in parts)
+
+
+def _dimensions(by: Sequence[str], zone: str) -> tuple[dict[str, str], list[str]]:
+    """Split dimensions into what cells are grouped by (name to expression) and what totals show."""
+    inner: dict[str, str] = {}
     outer: list[str] = []
     local = "day"
     if zone != "UTC" and any(name in TIME_GRAINS for name in by):
-        inner.append(f"cast(timezone({quoted(zone)}, timezone('UTC', priced_at)) as date) as local_day")
         local = "local_day"
+        inner[local] = f"cast(timezone({quoted(zone)}, timezone('UTC', priced_at)) as date)"
     for name in by:
         if name == "day":
             outer.append(f"{local} as day")
@@ -237,6 +271,6 @@ def _dimensions(by: Sequence[str], zone: str) -> tuple[list[str], list[str]]:
         elif name in KEY_COLUMNS:
             outer.append(f"nullif(keys.{name}, '') as {name}")
         else:
-            inner.append(name)
+            inner[name] = name
             outer.append(name)
     return inner, outer

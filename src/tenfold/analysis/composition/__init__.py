@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tenfold.analysis.composition.concurrency import Concurrency, aware, concurrency
+from tenfold.analysis.composition.in_flight import Concurrency, aware, concurrency
 from tenfold.analysis.composition.reading import DIMENSIONS, Bound, Item, Reading, Tokens
 from tenfold.ledger import Ledger
 from tenfold.ledger.coverage import coverage

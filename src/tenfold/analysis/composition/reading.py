@@ -7,7 +7,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from tenfold.analysis.composition.concurrency import Concurrency
+from tenfold.analysis.composition.in_flight import Concurrency
 from tenfold.display import NONE, counted, minute, number, percent, ratio
 from tenfold.ledger import KEY_COLUMNS, Coverage
 from tenfold.money import shown, usd_text

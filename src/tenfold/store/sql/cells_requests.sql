@@ -7,10 +7,12 @@ select
   coalesce(ts, timestamp '1970-01-01 00:00:00') as priced_at,
   ts is not null as is_dated,
   coalesce(input_tokens, 0) as context_tokens,
+  coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0) + coalesce(input_audio_tokens, 0)
+    + coalesce(input_image_tokens, 0) + coalesce(input_video_tokens, 0) > coalesce(input_tokens, 0)
+    or coalesce(output_audio_tokens, 0) + coalesce(output_image_tokens, 0) + coalesce(reasoning_tokens, 0)
+      > coalesce(output_tokens, 0) as is_overlap,
   coalesce(is_billable, true) and not coalesce(gateway_cache_hit, false) as is_billed,
   cast(1 as bigint) as requests,
-  cast(case
-    when (input_tokens is not null and (cache_read_tokens is null or cache_write_tokens is null))
-      or (output_tokens is not null and reasoning_tokens is null) then 1 else 0
-  end as bigint) as split_unknown
+  cast(case when input_tokens > 0 and cache_read_tokens is null then 1 else 0 end as bigint) as split_unknown
 from {requests}
+where {condition}

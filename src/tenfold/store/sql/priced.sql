@@ -68,9 +68,11 @@ units as (
 metered as (
   select
     *,
-    -- media priced apart may overlap cached tokens: where they cannot all be disjoint, nothing is guessed
-    case when match_status in ('priced', 'known_zero') and (uncached_input_units < 0 or output_units < 0)
-      and is_billed then 'ambiguous' else match_status end as price_status,
+    -- media priced apart may overlap cached tokens or each other: where the subsets exceed their total, nothing is guessed
+    case when match_status in ('priced', 'known_zero') and is_billed and is_overlap
+      and image_apart + video_apart + audio_apart + reasoning_apart
+        + coalesce(output_audio_tokens, 0) + coalesce(output_image_tokens, 0) > 0
+      then 'ambiguous' else match_status end as price_status,
     price_status in ('priced', 'known_zero') as is_priced
   from units
 )

@@ -41,7 +41,6 @@ with grouped as (
     cast(sum(output_image_pusd) as decimal(38, 0)) as output_image_pusd,
     cast(sum(web_search_pusd) as decimal(38, 0)) as web_search_pusd
   from {priced}
-  where {condition}
   group by all
 )
 select

@@ -1,0 +1,12 @@
+"""The levers: each a function from a bill to a bill, one module and one line here."""
+
+from tenfold.levers import batch_api, prefix_cache
+from tenfold.levers.base import Assumed, Assumption, Bill, Lever, Look, Stage
+from tenfold.levers.estimate import Estimate, Saving
+
+LEVERS: tuple[Lever, ...] = (
+    prefix_cache.LEVER,
+    batch_api.LEVER,
+)
+
+__all__ = ["LEVERS", "Assumed", "Assumption", "Bill", "Estimate", "Lever", "Look", "Saving", "Stage"]

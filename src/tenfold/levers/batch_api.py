@@ -1,0 +1,203 @@
+"""Lever 8: requests that nobody waits for, sent to the provider's batch API (or its flex tier)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+import polars as pl
+
+from tenfold.levers.base import MOVED, Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status, Tally
+from tenfold.levers.base import fact, missing, repriced, tally
+from tenfold.levers.values import Range, choice, share
+from tenfold.money import shown, usd_text
+from tenfold.slo import Slo
+
+BATCH_DELAY_S = 86_400
+_STEP = "lever_batch_api"
+_CHANGED = ("price_key", "service_tier", "cache_read_tokens")
+_FACTS = {
+    "other_tier": "requests of another tier than standard",
+    "streamed": "requests that were streamed: someone reads along",
+    "stream_unknown": "requests that do not say whether they were streamed: left as they are",
+    "chained": "requests that the same session followed up within 24 hours",
+    "retry": "retries: left as they are",
+    "vetoed": "requests that the service levels forbid to wait",
+    "unpriced": "requests without a price now: left as they are",
+    "no_price": "requests whose model has no price in that tier: left as they are",
+    "not_billed": "requests that are not billed",
+}
+
+
+class BatchApi:
+    """The batch API, for requests that a rule or a tag declares able to wait."""
+
+    name = "batch_api"
+    number = 8
+    stage = Stage.TIER
+    needs = (("is_stream",), ("ts",))
+    assumptions = (
+        Assumption(
+            "tier", "batch", "batch or flex", "the tier with a published delay", conservative=True, read=choice("batch", "flex")
+        ),
+        Assumption(
+            "cache_hit_factor",
+            Range(*[Decimal(1)] * 3),
+            "share of today's cached reads that stay cached, 0 to 1",
+            "every cached read stays cached; providers publish 0.30 to 0.98 for batches",
+            conservative=False,
+            read=share,
+        ),
+    )
+    conflicts: tuple[str, ...] = ()
+    effort_days = Decimal(2)
+    risk: Literal["low", "medium", "high"] = "low"
+    reversible = True
+    rule_of_thumb = "half of what the eligible requests cost: wrong where cached reads are not discounted again, or are lost"
+    slo_effect = "answers within 24 hours (batch); unknown (flex)"
+
+    def allowed(self, slo: Slo, assumed: Assumed) -> str:
+        """Write which requests the service levels leave to this lever.
+
+        Batch may take a day: a smaller deadline, or a limit on the first token, forbids it. Flex answers at once but
+        promises no speed: a limit on the first token forbids it.
+
+        Args:
+            slo: The service levels.
+            assumed: Its assumptions.
+
+        Returns:
+            A SQL condition.
+        """
+        return slo.may_wait(BATCH_DELAY_S if assumed.values["tier"] == "batch" else 0)
+
+    def apply(self, bill: Bill, assumed: Assumed) -> Bill:
+        """Change the bill: eligible requests take the other tier's rates, with the cached reads that are assumed to stay.
+
+        Args:
+            bill: The bill before.
+            assumed: Its assumptions.
+
+        Returns:
+            The bill after.
+        """
+        return repriced(bill, self._view(bill, assumed), _STEP, _CHANGED, keys=self._keys(bill, assumed))
+
+    def look(self, bill: Bill, assumed: Assumed) -> Look:
+        """Say which requests can wait and what stands against the others.
+
+        Args:
+            bill: The log's own bill.
+            assumed: Its assumptions.
+
+        Returns:
+            Status, facts and advice.
+        """
+        lacking = missing(self, bill)
+        if lacking:
+            reason = f"{lacking}: not known whether anyone waits for an answer"
+            return Look("not_measurable", reason, "exact", None, None, (), _LOG_IT, applies=False)
+        self.apply(bill, assumed)
+        counted = tally(bill, self._view(bill, assumed))
+        is_ceiling = assumed.where is None
+        status, reason = _status(counted, is_ceiling=is_ceiling)
+        is_known = status != "not_measurable"
+        return Look(
+            status,
+            reason,
+            _label(assumed, is_ceiling=is_ceiling),
+            counted.total("now_pusd", MOVED) if is_known else None,
+            None,
+            _evidence(counted),
+            _advice(counted, assumed) if is_known else _LOG_IT,
+            applies=status == "ok" or (is_ceiling and is_known),
+        )
+
+    def _view(self, bill: Bill, assumed: Assumed) -> str:
+        return f"{bill.requests}_{self.name}" + ("" if assumed.scenario == "mid" else f"_{assumed.scenario}")
+
+    def _keys(self, bill: Bill, assumed: Assumed) -> str:
+        tier = str(assumed.values["tier"])
+        kept = Fraction(assumed.number("cache_hit_factor"))
+        standard = [row[0] for row in bill.session.keys if row[3] == "standard"]
+        moved = bill.session.add_keys({key: {"service_tier": tier} for key in standard})
+        rows = [(key, moved[key], tier, kept.numerator, kept.denominator) for key in standard]
+        name = f"lever_batch_keys_{assumed.scenario}"
+        bill.session.engine.register(name, pl.DataFrame(rows, schema=_KEYS, orient="row"))
+        return name
+
+
+LEVER = BatchApi()
+_KEYS: dict[str, pl.DataType] = {
+    "price_key": pl.Int32(),
+    "moved_key": pl.Int32(),
+    "moved_tier": pl.String(),
+    "kept_num": pl.Int64(),
+    "kept_den": pl.Int64(),
+}
+_LOG_IT = Advice(
+    "Log whether each request was streamed, and when it began.",
+    "Load a day of such requests and run this again.",
+    "Nothing to undo.",
+)
+
+
+def _status(counted: Tally, *, is_ceiling: bool) -> tuple[Status, str]:
+    known = counted.requests() - counted.requests("not_billed", "retry", "other_tier")
+    if known and known == counted.requests("stream_unknown"):
+        return "not_measurable", f"is_stream is NULL in all {known:,} requests in its where: not known whether anyone waits"
+    if is_ceiling:
+        return "no_assumption", "no [batch_api] where says which requests can wait: the most that could be saved if all could"
+    if counted.requests(MOVED):
+        return "ok", ""
+    if counted.requests("vetoed"):
+        return "vetoed", f"the service levels forbid all {counted.requests('vetoed'):,} requests that could wait to do so"
+    return "nothing_eligible", _why_none(counted)
+
+
+def _why_none(counted: Tally) -> str:
+    if not counted.requests():
+        return "no request is in its where"
+    largest = max(_FACTS, key=counted.requests)
+    return f"of {counted.requests():,} requests in its where, none can be moved; {counted.requests(largest):,} are {_FACTS[largest]}"
+
+
+def _label(assumed: Assumed, *, is_ceiling: bool) -> Label:
+    if is_ceiling:
+        return "ceiling"
+    kept = assumed.values["cache_hit_factor"]
+    return "exact" if kept == Range(*[Decimal(1)] * 3) else "modelled"
+
+
+def _evidence(counted: Tally) -> tuple[dict[str, Any], ...]:
+    facts = [
+        fact("requests_in_where", counted.requests(), "requests", "lever_base"),
+        fact("requests_moved", counted.requests(MOVED), "requests", _STEP),
+        fact("cost_now_usd", usd_text(counted.total("now_pusd", MOVED)), "USD", "priced"),
+        fact("cost_moved_usd", usd_text(counted.total("then_pusd", MOVED)), "USD", "priced"),
+        fact("cache_read_tokens", counted.total("read_tokens", MOVED), "tokens", _STEP),
+        fact("cache_read_tokens_kept", counted.total("kept_read_tokens", MOVED), "tokens", _STEP),
+    ]
+    facts += [fact(name, counted.requests(name), text, _STEP) for name, text in _FACTS.items() if counted.requests(name)]
+    return tuple(facts)
+
+
+def _advice(counted: Tally, assumed: Assumed) -> Advice:
+    where = "batch endpoint" if assumed.values["tier"] == "batch" else "flex tier"
+    largest = counted.largest()
+    if largest is None:
+        return Advice("Nothing to do first: no request can be moved.", "Nothing to verify.", "Nothing to undo.")
+    name, requests, saving = largest
+    total = counted.total("now_pusd", MOVED) - counted.total("then_pusd", MOVED)
+    part = f", {round(Fraction(100 * saving, total))} % of this saving" if total else ""
+    gist = f"{requests:,} requests, {shown(saving)}{part}"
+    if assumed.where is None:
+        first = f"Ask the owner of {name} whether its answers may come a day later ({gist}); if so, name it in [batch_api] where."
+    else:
+        first = f"Send {name} to the {where}: {gist}."
+    return Advice(
+        first,
+        f"Move one in twenty of {name} for two weeks: compare its cost a request, cached share and time to answer with the rest.",
+        f"Send {name} to the standard endpoint again; nothing else depends on it.",
+    )

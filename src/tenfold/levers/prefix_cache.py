@@ -1,0 +1,175 @@
+"""Lever 3: prompt caching at the provider. Here: what it already saved or lost, and what turning it off would change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Literal
+
+from tenfold.levers.base import MOVED, Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status, Tally
+from tenfold.levers.base import fact, missing, repriced, tally
+from tenfold.levers.values import choice, count
+from tenfold.money import shown, usd_text
+from tenfold.slo import Slo
+
+_STEP = "lever_prefix_cache"
+_CHANGED = ("cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens")
+_FACTS = {
+    "not_cached": "requests without cached or written tokens",
+    "split_unknown": "requests whose cached share the log does not say: left as they are",
+    "unpriced": "requests without a price now: left as they are",
+    "no_price": "requests whose uncached input has no price: left as they are",
+    "not_billed": "requests that are not billed",
+}
+
+
+class PrefixCache:
+    """Prompt caching at the provider, under one of its policies."""
+
+    name = "prefix_cache"
+    number = 3
+    stage = Stage.PREFIX
+    needs = (("cache_read_tokens", "cache_write_tokens"),)
+    assumptions = (
+        Assumption(
+            "policy",
+            "as_shipped",
+            "none, as_shipped, system or history",
+            "the log as it is",
+            conservative=True,
+            read=choice("none", "as_shipped", "system", "history"),
+        ),
+        Assumption(
+            "lifetime",
+            "default",
+            "default or long",
+            "the provider's default lifetime",
+            conservative=True,
+            read=choice("default", "long"),
+        ),
+        Assumption(
+            "system_tokens", None, "tokens", "no default: the prompt's own length", conservative=True, read=count
+        ),
+    )
+    conflicts: tuple[str, ...] = ()
+    effort_days = Decimal(1)
+    risk: Literal["low", "medium", "high"] = "low"
+    reversible = True
+    rule_of_thumb = "hit rate x 90 % of input: overstates, as it leaves out what writes cost extra"
+    slo_effect = "unknown"
+
+    def allowed(self, slo: Slo, assumed: Assumed) -> str:  # noqa: ARG002 -- no latency model, so nothing is vetoed
+        """Write which requests the service levels leave to this lever: all, as it has no latency model.
+
+        Args:
+            slo: The service levels.
+            assumed: Its assumptions.
+
+        Returns:
+            A SQL condition.
+        """
+        return "true"
+
+    def apply(self, bill: Bill, assumed: Assumed) -> Bill:
+        """Change the bill: policy ``none`` makes all input uncached, ``as_shipped`` changes nothing.
+
+        Args:
+            bill: The bill before.
+            assumed: Its assumptions.
+
+        Returns:
+            The bill after.
+        """
+        return self._uncached(bill) if assumed.values["policy"] == "none" else bill
+
+    def look(self, bill: Bill, assumed: Assumed) -> Look:
+        """Say what caching already saved or lost, and whether the policy asked for has a figure.
+
+        Args:
+            bill: The log's own bill.
+            assumed: Its assumptions.
+
+        Returns:
+            Status, facts and advice.
+        """
+        lacking = missing(self, bill)
+        if lacking:
+            return Look("not_measurable", lacking, "exact", None, None, (), _LOG_IT, applies=False)
+        counted = tally(bill, self._uncached(bill).requests)
+        as_billed = counted.total("then_pusd") - counted.total("now_pusd")
+        policy = assumed.values["policy"]
+        addressed = counted.total("now_pusd", MOVED) if policy == "none" else 0
+        status, reason, label = _status(policy, counted, has_table=assumed.has_table)
+        shown_addressed = None if status == "not_measurable" else addressed
+        return Look(
+            status,
+            reason,
+            label,
+            shown_addressed,
+            as_billed,
+            _evidence(counted, as_billed),
+            _advice(counted, as_billed, policy),
+            applies=status == "ok",
+        )
+
+    def _uncached(self, bill: Bill) -> Bill:
+        name = f"{bill.requests}_{self.name}"
+        return replace(repriced(bill, name, _STEP, _CHANGED), requests=name)
+
+
+LEVER = PrefixCache()
+_LOG_IT = Advice(
+    "Log the provider's cached and written token counts with every request.",
+    "Load a day of them and look at `as_billed_usd`.",
+    "Nothing to undo.",
+)
+
+
+def _status(policy: object, counted: Tally, *, has_table: bool) -> tuple[Status, str, Label]:
+    if policy in ("system", "history"):
+        reason = f'policy "{policy}" needs a replay of the prompts\' prefixes, which this version does not have'
+        return "not_measurable", f"{reason}; as_billed_usd is what caching did so far", "replayed"
+    if not has_table:
+        reason = "no [prefix_cache] table: the log as it is; as_billed_usd is what caching did so far, not a saving to come"
+        return "no_assumption", reason, "exact"
+    if not counted.requests():
+        return "nothing_eligible", "no request is in its where", "exact"
+    return "ok", "", "exact"
+
+
+def _evidence(counted: Tally, as_billed: int) -> tuple[dict[str, Any], ...]:
+    facts = [
+        fact("cached_requests", counted.requests(MOVED), "requests", _STEP),
+        fact("cache_read_tokens", counted.total("read_tokens", MOVED), "tokens", _STEP),
+        fact("cache_write_tokens", counted.total("write_tokens", MOVED), "tokens", _STEP),
+        fact("cost_as_billed_usd", usd_text(counted.total("now_pusd", MOVED)), "USD", "priced"),
+        fact("cost_uncached_usd", usd_text(counted.total("now_pusd", MOVED) + as_billed), "USD", "priced"),
+    ]
+    facts += [fact(name, counted.requests(name), text, _STEP) for name, text in _FACTS.items() if counted.requests(name)]
+    return tuple(facts)
+
+
+def _advice(counted: Tally, as_billed: int, policy: object) -> Advice:
+    losing = _losing(counted)
+    if losing:
+        name, requests, lost = losing
+        first = f"Stop writing to the cache, or repair the prompt's head, in {name}: {requests:,} requests lost {shown(lost)}."
+    elif policy == "none":
+        first = f"Keep the cache on: without it the same tokens would cost {shown(as_billed)} more."
+    else:
+        first = f"Nothing to change yet: caching saved {shown(as_billed)} in this log."
+    return Advice(
+        first,
+        "Compare `as_billed_usd` of the next full week with this one, feature by feature.",
+        "Put the cache markers back as they were; the next request writes the cache again.",
+    )
+
+
+def _losing(counted: Tally) -> tuple[str, int, int] | None:
+    sums: dict[str, tuple[int, int]] = {}
+    for row in counted.frame.filter(fate=MOVED).rows(named=True):
+        name = f"`{row['feature']}`" if row["feature"] else f"model `{row['model']}`"
+        requests, lost = sums.get(name, (0, 0))
+        sums[name] = (requests + row["requests"], lost + int(row["now_pusd"]) - int(row["then_pusd"]))
+    worst = max(sums, key=lambda name: (sums[name][1], name), default=None)
+    return None if worst is None or sums[worst][1] <= 0 else (worst, *sums[worst])

@@ -1,0 +1,141 @@
+"""Reading single values of an assumptions table: numbers stay exact decimals, and every refusal says what would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import NamedTuple, TypeAlias, cast
+
+from tenfold.errors import near
+
+DECIMALS = 6
+
+
+class Range(NamedTuple):
+    """A value with its low and high scenario; all three alike where a single number was given."""
+
+    low: Decimal
+    mid: Decimal
+    high: Decimal
+
+
+Value: TypeAlias = str | int | Decimal | Range | None
+Reader: TypeAlias = Callable[[object], Value]
+
+
+def amount(raw: object) -> Decimal:
+    """Read a number of at least 0.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        The number as it was written.
+
+    Raises:
+        ValueError: It is no such number.
+    """
+    if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal | str):
+        raise ValueError(f"must be a number of at least 0, not {raw!r}")
+    try:
+        value = Decimal(str(raw))
+    except ArithmeticError:
+        raise ValueError(f"must be a number of at least 0, not {raw!r}") from None
+    if not value.is_finite() or value < 0:
+        raise ValueError(f"must be a number of at least 0, not {raw!r}")
+    if value != round(value, DECIMALS):
+        raise ValueError(f"takes at most {DECIMALS} decimals, not {raw!r}")
+    return value
+
+
+def share(raw: object) -> Range:
+    """Read a share from 0 to 1, or its scenarios ``[low, mid, high]``.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        The three scenarios.
+
+    Raises:
+        ValueError: A number is outside 0 to 1, or the three are not in order.
+    """
+    if isinstance(raw, list | tuple):
+        parts = [amount(one) for one in cast("list[object]", raw)]
+        if len(parts) != 3 or parts != sorted(parts):
+            raise ValueError(f"must be a number or [low, mid, high] in rising order, not {raw!r}")
+        found = Range(*parts)
+    else:
+        found = Range(*[amount(raw)] * 3)
+    if found.high > 1:
+        raise ValueError(f"must lie between 0 and 1, not {raw!r}")
+    return found
+
+
+def choice(*words: str) -> Reader:
+    """Make a reader of one of some words.
+
+    Args:
+        *words: The words.
+
+    Returns:
+        A reader that raises ValueError, with the near match, for anything else.
+    """
+
+    def read(raw: object) -> str:
+        if raw not in words:
+            raise ValueError(f"must be one of {', '.join(words)}, not {raw!r}.{near(str(raw), words)}")
+        return str(raw)
+
+    return read
+
+
+def count(raw: object) -> int:
+    """Read a whole number of at least 0.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        The number.
+
+    Raises:
+        ValueError: It is no such number.
+    """
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
+        raise ValueError(f"must be a whole number of at least 0, not {raw!r}")
+    return raw
+
+
+def text(raw: object) -> str:
+    """Read a text.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        The text.
+
+    Raises:
+        ValueError: It is no text.
+    """
+    if not isinstance(raw, str):
+        raise ValueError(f"must be a text in quotes, not {raw!r}")
+    return raw
+
+
+def words(raw: object) -> tuple[str, ...]:
+    """Read a list of names.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        The names.
+
+    Raises:
+        ValueError: It is no list of texts.
+    """
+    if not isinstance(raw, list | tuple) or not all(isinstance(one, str) for one in cast("list[object]", raw)):
+        raise ValueError(f'must be a list of names, such as ["batch_api"], not {raw!r}')
+    return tuple(cast("list[str]", raw))

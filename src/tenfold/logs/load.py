@@ -1,0 +1,285 @@
+"""Loading logs: find, detect, read strictly, check, fold repeats, insert; all files of a call or none of them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tenfold import config
+from tenfold.errors import LogFormatError, near
+from tenfold.logs import READERS, cube, detect, files, mapped
+from tenfold.logs.log import Log
+from tenfold.logs.normalise import insert_sql
+from tenfold.logs.publish import publish
+from tenfold.logs.stage import parquet_columns, stage
+from tenfold.store import schema
+from tenfold.store.database import Store
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from tenfold.logs.base import Reader
+
+Progress = Callable[[str, int, int], None]
+# Columns that a load may state for all its rows: who, what and where, never a count, an id or a time.
+SETTABLE = tuple(
+    column.name
+    for column in schema.REQUESTS
+    if column.group in {"who", "what", "where"} and column.name != "tags"
+) + ("status", "is_billable", "gateway_cache_hit", "session_id", "trace_id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """One file and how it will be read."""
+
+    file: Path
+    scan: files.Scan
+    held: detect.Content
+    reader: Reader | None
+    settings: str
+
+
+def load(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    db: str | Path | None = None,
+    format: str | None = None,  # noqa: A002 -- the CLI's word
+    map: str | Path | Mapping[str, object] | None = None,  # noqa: A002 -- the CLI's word
+    zone: str | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 -- the CLI's word
+    keep_text: bool = False,
+    thresholds: Iterable[int] | None = None,
+    progress: Progress | None = None,
+) -> Log:
+    """Load log files into a store; all of them or, on any error, nothing.
+
+    A file already loaded is skipped; a request already known is not counted twice; a line that is no record goes to
+    ``rejects`` with its reason.
+
+    Args:
+        paths: Files, globs or directories (read recursively, hidden files left out).
+        db: Database file to load into; None keeps the log in memory.
+        format: Name of the format; None detects it from the content.
+        map: Map file (TOML), or its content, that says what a table's columns mean.
+        zone: Zone that times without an offset mean.
+        set: Column -> value for every row, over what the log says.
+        keep_text: Let excerpts of refused lines show their text.
+        thresholds: Long-context thresholds that the cube keeps apart, beside those it already has.
+        progress: Called with file name, its number from 1 and how many there are, before each file is read.
+
+    Returns:
+        The log; ``summary`` says what this load did.
+
+    Raises:
+        LogFormatError: A file's format is unknown, or the map does not fit; nothing was loaded.
+    """
+    if zone is not None:
+        config.zone(zone)
+    constants = _constants(set or {})
+    mapping = None if map is None else mapped.read_map(map)
+    if mapping is not None and format is not None:
+        raise LogFormatError("--format and --map exclude each other: a map is a format of its own")
+    found = files.find(paths)
+    store = Store(db)
+    with store.writing() as connection:
+        plans = _plans(connection, found, format, mapping, zone, constants)
+        session = _Load(connection, zone, constants, keep_text=keep_text)
+        try:
+            return Log(store, *session.run(plans, thresholds, progress))
+        finally:
+            session.clean()
+
+
+def _constants(given: Mapping[str, str]) -> dict[str, str]:
+    for name in given:
+        if name not in SETTABLE:
+            raise LogFormatError(f'--set: "{name}" cannot be set.{near(name, SETTABLE)} One of: {", ".join(SETTABLE)}')
+    return {name: str(value) for name, value in given.items()}
+
+
+def _plans(
+    connection: duckdb.DuckDBPyConnection,
+    found: list[Path],
+    name: str | None,
+    mapping: mapped.MapFile | None,
+    zone: str | None,
+    constants: Mapping[str, str],
+) -> list[_Plan]:
+    plans: list[_Plan] = []
+    unknown: list[str] = []
+    for file in found:
+        scan = files.scan(file)
+        columns = list(parquet_columns(connection, file)) if detect.is_parquet(file) else None
+        held = detect.content(file, columns)
+        reader: Reader | None = None
+        if scan.lines or columns is not None:
+            try:
+                reader = mapping.reader(file, held) if mapping else detect.choose(file, held, READERS, name)
+            except LogFormatError as error:
+                if mapping or name or len(found) == 1:
+                    raise
+                unknown.append(str(error).split("\n", 1)[0])
+        settings = {
+            "format": reader.name if reader else "empty",
+            "map": mapping.text if mapping else None,
+            "zone": zone,
+            "set": dict(sorted(constants.items())),
+        }
+        plans.append(_Plan(file, scan, held, reader, json.dumps(settings, sort_keys=True)))
+    if unknown:
+        listed = "\n  ".join(unknown)
+        raise LogFormatError(
+            f"{len(unknown)} of {len(found)} files are of no known format, so nothing was loaded:\n  {listed}\n"
+            "Name the format with --format, say what the columns mean with --map, or leave those files out"
+        )
+    return plans
+
+
+class _Load:
+    """One call's work on one connection."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        zone: str | None,
+        constants: Mapping[str, str],
+        *,
+        keep_text: bool,
+    ) -> None:
+        self.connection = connection
+        self.zone = zone
+        self.constants = constants
+        self.keep_text = keep_text
+        self.next_id = self._one("SELECT coalesce(max(load_id), 0) + 1 FROM loads")
+        self.first_id = self.next_id
+
+    def _one(self, sql: str) -> int:
+        return int(self.connection.execute(sql).fetchall()[0][0])
+
+    def run(
+        self, plans: list[_Plan], thresholds: Iterable[int] | None, progress: Progress | None
+    ) -> tuple[dict[str, object], tuple[int, int]]:
+        """Stage every file, then publish all in one transaction."""
+        self.clean()
+        for table, name in (("requests", "batch"), ("rejects", "new_rejects"), ("loads", "new_loads")):
+            self.connection.execute(schema.ddl(table, temp=True, name=name))
+        known = 0
+        with tempfile.TemporaryDirectory() as folder:
+            for number, plan in enumerate(plans, 1):
+                if progress is not None:
+                    progress(str(plan.file), number, len(plans))
+                before = self._known(plan)
+                if before is None:
+                    self._stage(plan, Path(folder))
+                else:
+                    known += before
+        limits = self._publish(thresholds)
+        return self._summary(len(plans), known), limits
+
+    def _known(self, plan: _Plan) -> int | None:
+        """Count the requests of a file that was loaded before, with these settings; None where it was not."""
+        rows = self.connection.execute(
+            "SELECT requests FROM loads WHERE sha256 = $1 AND settings = $2 "
+            "UNION ALL SELECT requests FROM new_loads WHERE sha256 = $1 AND settings = $2",
+            [plan.scan.sha256, plan.settings],
+        ).fetchall()
+        return rows[0][0] if rows else None
+
+    def _stage(self, plan: _Plan, folder: Path) -> None:
+        load_id, self.next_id = self.next_id, self.next_id + 1
+        rejected = rows = 0
+        reader = plan.reader
+        if reader is not None:
+            staged = stage(
+                self.connection,
+                plan.file,
+                reader,
+                plan.held,
+                plan.scan,
+                folder,
+                keep_text=self.keep_text,
+                zone=self.zone or reader.zone,
+            )
+            rejected, rows = staged.rejected, staged.rows
+            for child in (None, *reader.children):
+                self.connection.execute(
+                    insert_sql(
+                        reader,
+                        source=str(plan.file),
+                        first_line=staged.first_line,
+                        load_id=load_id,
+                        zone=self.zone,
+                        constants=self.constants,
+                        child=child,
+                    )
+                )
+            self.connection.execute(
+                "INSERT INTO new_rejects SELECT ?, source_line, reason, path, excerpt, ? FROM refused",
+                [str(plan.file), load_id],
+            )
+            self._refuse_doubling(plan, load_id)
+        self.connection.execute(
+            "INSERT INTO new_loads VALUES (?, current_timestamp::TIMESTAMP, ?, ?, ?, ?, ?, 0, 0, 0, ?, 0)",
+            [
+                load_id,
+                str(plan.file),
+                plan.scan.sha256,
+                plan.settings,
+                reader.name if reader else "empty",
+                rows + rejected,
+                rejected,
+            ],
+        )
+
+    def _refuse_doubling(self, plan: _Plan, load_id: int) -> None:
+        """Rows without an id cannot be recognised: the same bytes under other settings would count twice."""
+        before = self.connection.execute(
+            "SELECT source_file, settings FROM loads WHERE sha256 = ? AND source_format <> 'empty'", [plan.scan.sha256]
+        ).fetchall()
+        if before and self._one(f"SELECT count(*) FROM batch WHERE load_id = {load_id} AND dedup_key IS NULL"):
+            raise LogFormatError(
+                f"{plan.file}: the same content is already loaded (as {before[0][0]}) with other settings "
+                f"({before[0][1]}), and its rows have no id to recognise them by. Load it into a new database"
+            )
+
+    def _publish(self, thresholds: Iterable[int] | None) -> tuple[int, int]:
+        connection, last_id = self.connection, self.next_id - 1
+        before = cube.thresholds_of(connection)
+        asked = tuple(thresholds) if thresholds is not None else (before or cube.DEFAULT_THRESHOLDS)
+        limits = tuple(sorted({*asked, *(before or ())}))
+        connection.execute("BEGIN")
+        try:
+            if before != limits:
+                cube.rebuild(connection, limits)
+            connection.execute("INSERT INTO loads FROM new_loads")
+            connection.execute("INSERT INTO rejects FROM new_rejects")
+            if self.first_id <= last_id:
+                publish(connection, self.first_id, last_id, limits)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        return self.first_id, last_id
+
+    def _summary(self, count: int, known: int) -> dict[str, object]:
+        within = f"load_id BETWEEN {self.first_id} AND {self.next_id - 1}"
+        names = ("requests", "duplicates", "merged", "rejected", "flagged")
+        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in names)
+        values = self.connection.execute(f"SELECT {sums} FROM loads WHERE {within}").fetchall()[0]
+        summary: dict[str, object] = {"files": count} | {n: int(v) for n, v in zip(names, values, strict=True)}
+        summary["duplicates"] = int(values[1]) + known
+        formats = self.connection.execute(
+            f"SELECT source_format, sum(requests) FROM loads WHERE {within} GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+        summary["by_format"] = {name: int(requests) for name, requests in formats}
+        return summary
+
+    def clean(self) -> None:
+        """Drop this load's temporary tables: a store in memory keeps its connection."""
+        for table in ("raw", "refused", "batch", "new_rejects", "new_loads"):
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{table}")

@@ -1,0 +1,84 @@
+"""A loaded log: the store with what the last load did."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from tenfold.errors import StoreError
+from tenfold.store.database import Store, query
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import polars as pl
+
+
+class Log:
+    """Requests in a store, ready to be priced.
+
+    Args:
+        store: The store.
+        summary: What this load did; of everything in the store where nothing was loaded.
+        loads: First and last row of `loads` that this load wrote; None for everything.
+    """
+
+    def __init__(self, store: Store, summary: Mapping[str, object], loads: tuple[int, int] | None = None) -> None:
+        self.store = store
+        self.summary = dict(summary)
+        self._loads = loads
+
+    @property
+    def requests(self) -> pl.DataFrame:
+        """All requests as one frame: a copy in memory, so for logs of up to some million rows."""
+        with self.store.reading() as connection:
+            return query(connection, "FROM requests")
+
+    @property
+    def rejects(self) -> pl.DataFrame:
+        """What this load refused: file, line, reason, path, excerpt."""
+        within = "true" if self._loads is None else f"load_id BETWEEN {self._loads[0]} AND {self._loads[1]}"
+        with self.store.reading() as connection:
+            return query(connection, f"FROM rejects WHERE {within} ORDER BY load_id, source_line")
+
+    @property
+    def log_hash(self) -> str:
+        """Hash of what was loaded: every file's content and the settings it was read with."""
+        with self.store.reading() as connection:
+            rows = connection.execute("SELECT sha256, settings FROM loads ORDER BY ALL").fetchall()
+        digest = hashlib.sha256()
+        for sha256, settings in rows:
+            digest.update(f"{sha256} {settings}\n".encode())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        where = self.store.path or "memory"
+        counted = ", ".join(f"{self.summary[name]:,} {name}" for name in ("requests", "duplicates", "merged", "rejected"))
+        return f"Log({where}: {counted})"
+
+
+def open_log(db: str | Path) -> Log:
+    """Open what was loaded before.
+
+    Args:
+        db: The database file.
+
+    Returns:
+        The log; its summary counts everything in the store.
+
+    Raises:
+        StoreError: There is no such database, or it is not one of tenfold's.
+    """
+    store = Store(db)
+    with store.reading() as connection:
+        rows = connection.execute(
+            "SELECT source_format, count(*), sum(requests), sum(duplicates), sum(merged), sum(rejected), sum(flagged) "
+            "FROM loads GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+    if not rows:
+        raise StoreError(f"{db}: nothing has been loaded yet. Load logs with: tenfold load PATH... --db {db}")
+    names = ("files", "requests", "duplicates", "merged", "rejected", "flagged")
+    summary: dict[str, object] = {name: sum(int(row[i + 1]) for row in rows) for i, name in enumerate(names)}
+    summary["by_format"] = {row[0]: int(row[2]) for row in rows}
+    return Log(store, summary)

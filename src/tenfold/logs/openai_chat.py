@@ -1,0 +1,54 @@
+"""OpenAI Chat Completions: one answer (or its last stream chunk) a line, as every OpenAI-compatible server writes."""
+
+from __future__ import annotations
+
+from tenfold.logs import envelope, sql
+from tenfold.logs.base import Detect, Reader, usage_leaves
+from tenfold.usage.shapes import OPENAI_CHAT as SHAPE
+
+FAILED = 'r.error IS NOT NULL OR TRY_CAST(r.status_code::VARCHAR AS INTEGER) >= 400'
+REASON = "r.choices[1].finish_reason"
+
+OPENAI_CHAT = Reader(
+    name="openai_chat",
+    kinds=("ndjson",),
+    shape=SHAPE,
+    usage="r.usage",
+    leaves={
+        "id": "VARCHAR",
+        "object": "VARCHAR",
+        "created": "JSON",
+        "model": "VARCHAR",
+        "service_tier": "VARCHAR",
+        "choices[].finish_reason": "VARCHAR",
+        "error.type": "VARCHAR",
+        "status_code": "JSON",
+        "user": "VARCHAR",
+        **usage_leaves(SHAPE, "usage."),
+        **envelope.METADATA_LEAVES,
+        **envelope.LEAVES,
+    },
+    fields=envelope.with_metadata(
+        {
+            "request_id": sql.first("r.id", 'r."_log".request_id'),
+            "provider": "'openai'",
+            "model": "r.model",
+            "model_requested": "NULL",
+            "region": 'r."_log".region',
+            "service_tier": sql.first("r.service_tier", "r.usage.service_tier"),
+            "operation": "'chat'",
+            "is_stream": f"coalesce({sql.text('r._log.stream')}, CASE r.object WHEN 'chat.completion.chunk' THEN 'true' "
+            "WHEN 'chat.completion' THEN 'false' END)",
+            "status": f"CASE WHEN {FAILED} THEN 'error' WHEN {REASON} = 'length' THEN 'incomplete' ELSE 'success' END",
+            "finish_reason": REASON,
+            "http_status": f"coalesce({sql.text('r.status_code')}, {sql.text('r._log.http_status')})",
+            "is_billable": f"CASE WHEN {FAILED} THEN r.usage IS NOT NULL ELSE true END",
+        }
+    ),
+    ts=f"coalesce({envelope.TS}, {sql.text('r.created')})",
+    dedup_key="'openai|' || nullif(r.id, '')",
+    detect=Detect(
+        keys=(("usage.prompt_tokens",), ("usage.completion_tokens",), ("error", "status_code")),
+        values={"object": ("chat.completion", "chat.completion.chunk", "text_completion")},
+    ),
+)

@@ -1,0 +1,151 @@
+"""From `batch` into `requests`: what is new, what repeats, what is a later snapshot, what only shares an id.
+
+Runs inside the load's one transaction. The rule for rows that share a dedup key: the first one known is the anchor;
+a row of the same provider and model whose counts are all at least (or all at most) the anchor's is a snapshot of the
+same request and the fullest one stays; anything else is a conflict and goes to `rejects`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenfold.logs import cube
+from tenfold.store import schema
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Columns that say where a row was read, not what it says.
+_PLACE = {"source_format", "source_file", "source_line", "flags", "id_hash", "price_key", "load_id"}
+_PAYLOAD = tuple(name for name in schema.names("requests") if name not in _PLACE)
+_COUNTS = schema.TOKEN_COLUMNS
+_FULLNESS = ("status", "finish_reason", "duration_ms", "ttft_ms", "model", "provider", "ts")
+CONFLICT = "same id as another request, with an unrelated payload"
+
+
+def publish(
+    connection: duckdb.DuckDBPyConnection, first_load: int, last_load: int, thresholds: tuple[int, ...]
+) -> None:
+    """Insert the batch and keep the cube, the price keys and the manifest's counts in step.
+
+    Args:
+        connection: The store, in a transaction, with the temporary table `batch`.
+        first_load: First row of `loads` that the batch belongs to.
+        last_load: Last one.
+        thresholds: Long-context thresholds of the cube.
+    """
+    _judge(connection)
+    deleted = connection.execute("SELECT count(*) FROM displaced").fetchall()[0][0]
+    if deleted:
+        gone = "(SELECT * FROM requests WHERE rowid IN (SELECT row_id FROM displaced))"
+        cube.add(connection, gone, thresholds, -1)
+        connection.execute("DELETE FROM requests WHERE rowid IN (SELECT row_id FROM displaced)")
+    _price_keys(connection)
+    _insert(connection)
+    cube.add(connection, f"(SELECT * FROM requests WHERE load_id BETWEEN {first_load} AND {last_load})", thresholds)
+    cube.compact(connection, force=bool(deleted))
+    connection.execute(
+        f"INSERT INTO rejects SELECT b.source_file, b.source_line, '{CONFLICT}', 'id', NULL, b.load_id "
+        "FROM batch b JOIN judged j ON j.row_id = b.rowid WHERE j.verdict = 'conflict'"
+    )
+    _count(connection, first_load, last_load)
+    for table in ("judged", "displaced", "suspects"):
+        connection.execute(f"DROP TABLE {table}")
+
+
+def _judge(connection: duckdb.DuckDBPyConnection) -> None:
+    counts = ", ".join(_COUNTS)
+    payload = f"hash({', '.join(f'{{0}}.{name}' for name in _PAYLOAD)})"
+    columns = f"dedup_key, provider, model, {counts}"
+    known = " + ".join(f"({name} IS NOT NULL)::INTEGER" for name in _COUNTS)
+    full = " + ".join(f"({name} IS NOT NULL)::INTEGER" for name in _FULLNESS)
+    size = "coalesce(input_tokens, 0) + coalesce(output_tokens, 0)"
+    shape = f"{known} AS known, {size} AS size, {full} AS fullness"
+    grows = " AND ".join(f"(a.{name} IS NULL OR coalesce(c.{name} >= a.{name}, false))" for name in _COUNTS)
+    falls = " AND ".join(f"(c.{name} IS NULL OR coalesce(c.{name} <= a.{name}, false))" for name in _COUNTS)
+    same = " AND ".join(f"coalesce(c.{name} = a.{name}, true)" for name in ("provider", "model"))
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE judged AS\n"
+        "WITH shared AS (\n"
+        "  SELECT id_hash FROM batch WHERE dedup_key IS NOT NULL GROUP BY id_hash HAVING count(*) > 1\n"
+        "  UNION SELECT id_hash FROM batch SEMI JOIN requests USING (id_hash)\n),\n"
+        "candidates AS (\n"
+        f"  SELECT true AS stored, r.rowid AS row_id, {payload.format('r')} AS payload, {shape}, {columns}\n"
+        "  FROM requests r WHERE id_hash IN (FROM shared)\n"
+        f"  UNION ALL SELECT false, b.rowid, {payload.format('b')}, {known}, {size}, {full}, {columns}\n"
+        "  FROM batch b WHERE id_hash IN (FROM shared)\n),\n"
+        # A stored row stands before the batch; within each, the order of arrival.
+        "ordered AS (SELECT *, row_number() OVER (PARTITION BY dedup_key ORDER BY NOT stored, row_id) AS place "
+        "FROM candidates),\n"
+        "anchors AS (SELECT * FROM ordered WHERE place = 1),\n"
+        "related AS (\n"
+        f"  SELECT c.*, c.place = 1 OR (({same}) AND (({grows}) OR ({falls}))) AS related\n"
+        "  FROM ordered c JOIN anchors a USING (dedup_key)\n),\n"
+        "ranked AS (\n"
+        "  SELECT *, row_number() OVER (PARTITION BY dedup_key, related ORDER BY known DESC, size DESC, fullness DESC, "
+        "place) AS rank,\n"
+        "    row_number() OVER (PARTITION BY dedup_key, related, payload ORDER BY place) AS repeat,\n"
+        "    bool_or(stored) OVER (PARTITION BY dedup_key) AS known_before\n  FROM related\n)\n"
+        "SELECT dedup_key, stored, row_id, known_before, related AND rank = 1 AS wins,\n"
+        "  CASE WHEN NOT related THEN 'conflict' WHEN repeat > 1 THEN 'duplicate' "
+        "WHEN rank = 1 AND NOT known_before THEN 'new' ELSE 'merged' END AS verdict\nFROM ranked"
+    )
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE displaced AS SELECT row_id FROM judged j WHERE stored AND NOT wins "
+        "AND EXISTS (SELECT 1 FROM judged w WHERE w.dedup_key = j.dedup_key AND w.wins AND NOT w.stored)"
+    )
+    connection.execute("DELETE FROM judged WHERE stored")
+    place = f"hash({', '.join(f'b.{name}' for name in _PAYLOAD)})"
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE suspects AS\n"
+        f"WITH nameless AS (SELECT b.rowid AS row_id, {place} AS payload FROM batch b WHERE dedup_key IS NULL),\n"
+        "repeated AS (SELECT payload FROM nameless GROUP BY payload HAVING count(*) > 1)\n"
+        "SELECT row_id FROM nameless SEMI JOIN repeated USING (payload)"
+    )
+
+
+_PRICED = "coalesce({0}.provider, ''), coalesce({0}.model, ''), coalesce({0}.service_tier, 'standard'), coalesce({0}.region, '')"
+
+
+def _price_keys(connection: duckdb.DuckDBPyConnection) -> None:
+    names = ", ".join(schema.names("price_keys")[1:])
+    connection.execute(
+        f"INSERT INTO price_keys WITH found AS (SELECT DISTINCT {_PRICED.format('batch')} FROM batch),\n"
+        f"named AS (SELECT * FROM found AS f ({names})),\n"
+        f"fresh AS (FROM named EXCEPT SELECT {names} FROM price_keys)\n"
+        "SELECT (SELECT coalesce(max(price_key), 0) FROM price_keys) + row_number() OVER "
+        f"(ORDER BY {names}), {names} FROM fresh ORDER BY ALL"
+    )
+
+
+def _insert(connection: duckdb.DuckDBPyConnection) -> None:
+    columns = ", ".join(
+        {
+            "price_key": "k.price_key",
+            "flags": "CASE WHEN s.row_id IS NULL THEN b.flags ELSE list_append(coalesce(b.flags, []), 'dup_suspect') END",
+        }.get(name, f"b.{name}")
+        for name in schema.names("requests")
+    )
+    names = schema.names("price_keys")[1:]
+    mine = ("coalesce(b.provider, '')", "coalesce(b.model, '')", "coalesce(b.service_tier, 'standard')", "coalesce(b.region, '')")
+    matched = " AND ".join(f"k.{name} = {value}" for name, value in zip(names, mine, strict=True))
+    connection.execute(
+        f"INSERT INTO requests SELECT {columns} FROM batch b JOIN price_keys k ON {matched}\n"
+        "LEFT JOIN suspects s ON s.row_id = b.rowid\n"
+        "WHERE NOT EXISTS (SELECT 1 FROM judged j WHERE j.row_id = b.rowid AND NOT j.wins)"
+    )
+
+
+def _count(connection: duckdb.DuckDBPyConnection, first_load: int, last_load: int) -> None:
+    connection.execute(
+        "UPDATE loads SET requests = c.requests, duplicates = c.duplicates, merged = c.merged, "
+        "rejected = loads.rejected + c.conflicts, flagged = c.flagged FROM (\n"
+        "  SELECT b.load_id, count(*) FILTER (WHERE j.verdict IS NULL OR j.verdict = 'new') AS requests,\n"
+        "    count(*) FILTER (WHERE j.verdict = 'duplicate') AS duplicates,\n"
+        "    count(*) FILTER (WHERE j.verdict = 'merged') AS merged,\n"
+        "    count(*) FILTER (WHERE j.verdict = 'conflict') AS conflicts,\n"
+        "    count(*) FILTER (WHERE (j.wins IS NULL OR j.wins) AND (b.flags IS NOT NULL OR s.row_id IS NOT NULL)) "
+        "AS flagged\n"
+        "  FROM batch b LEFT JOIN judged j ON j.row_id = b.rowid LEFT JOIN suspects s ON s.row_id = b.rowid\n"
+        f"  GROUP BY b.load_id) c WHERE loads.load_id = c.load_id AND c.load_id BETWEEN {first_load} AND {last_load}"
+    )

@@ -1,0 +1,108 @@
+"""The review: one self-contained page with the spend of a quarter, what it is made of, and what would shrink it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from tenfold.display import minute
+from tenfold.errors import NotEvaluable
+from tenfold.ledger import Ledger, Window
+from tenfold.reviewing import appendix, bill, covered, ranked, summary, trend
+from tenfold.reviewing.facts import Facts
+from tenfold.reviewing.page import Section, Skipped, render
+from tenfold.reviewing.quarter import quarter as read_quarter
+
+Maker: TypeAlias = Callable[[Facts], Section | Skipped]
+
+# The sections in order. A new one is a module with a function section(facts), and a line here.
+SECTIONS: tuple[Maker, ...] = (
+    summary.section,
+    covered.section,
+    bill.section,
+    trend.section,
+    ranked.section,
+    appendix.section,
+)
+
+
+class Planned(Protocol):
+    """A plan of levers."""
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Give the document of ``tenfold levers --json``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A finished review.
+
+    Args:
+        html: The page: one HTML document, nothing to load.
+        skipped: Sections left out, with the reason.
+    """
+
+    html: str
+    skipped: tuple[Skipped, ...]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file.
+
+        Args:
+            path: Where to write it.
+
+        Returns:
+            The path.
+        """
+        file = Path(path)
+        file.write_text(self.html, encoding="utf-8", newline="\n")
+        return file
+
+
+def review(
+    ledger: Ledger, plan: Planned | Mapping[str, Any] | None = None, *, quarter: str, zone: str | None = None
+) -> Review:
+    """Review a quarter.
+
+    Args:
+        ledger: The priced log; the quarter takes the place of its own window.
+        plan: The plan of levers, or its document; without one that section is left out.
+        quarter: Year and quarter, such as ``2026Q3``.
+        zone: IANA zone that the quarter and its days are cut in; the ledger's own by default.
+
+    Returns:
+        The review: the same bytes for the same log, prices and plan.
+
+    Raises:
+        AssumptionError: The quarter or the zone cannot be read.
+        NotEvaluable: The log has no request in that quarter.
+        MissingExtraError: The ``report`` extra is not installed.
+    """
+    chosen = read_quarter(quarter, zone or ledger.window.zone)
+    document = None if plan is None else plan if isinstance(plan, Mapping) else plan.as_dict()
+    facts = Facts(Ledger(ledger.log, ledger.book, chosen.window, ledger.price_at), document, chosen)
+    if facts.reading.first is None:
+        raise NotEvaluable(_nothing(ledger, facts))
+    made = [maker(facts) for maker in SECTIONS]
+    sections = [one for one in made if isinstance(one, Section)]
+    skipped = [one for one in made if isinstance(one, Skipped)]
+    html = render(f"LLM cost review {chosen.name}", _subtitle(facts), sections, skipped)
+    return Review(html, tuple(skipped))
+
+
+def _subtitle(facts: Facts) -> str:
+    window = facts.quarter.window
+    until = "" if window.until is None else f"{window.until:%Y-%m-%d}"
+    since = "" if window.since is None else f"{window.since:%Y-%m-%d}"
+    return f"{since} to {until} (exclusive), {facts.zone} · prices {facts.ledger.book.version[:12]}"
+
+
+def _nothing(ledger: Ledger, facts: Facts) -> str:
+    whole = Facts(Ledger(ledger.log, ledger.book, Window(zone=facts.zone)), None, facts.quarter).reading
+    if whole.first is None or whole.last is None:
+        return "the log has no request with a time, so it has no quarter to review"
+    first, last = minute(whole.first, facts.zone), minute(whole.last, facts.zone)
+    return f"no request in {facts.quarter.name} ({facts.zone}); the log runs from {first} to {last}"

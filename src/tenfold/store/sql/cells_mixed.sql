@@ -1,0 +1,55 @@
+-- Cells where a day has one price list, and single requests for the (price key, day) pairs whose rates change inside it.
+-- in:  {grouped} (cells_grouped.sql or cells_cube.sql), {cells} (cells_requests.sql), cut_days(price_key, day)
+-- out: the cells that priced.sql needs, with their dimensions
+select
+  day,
+  cast(day as timestamp) as priced_at,
+  is_dated,
+  {names}
+  price_key,
+  context_tokens,
+  is_billed,
+  is_overlap,
+  requests,
+  split_unknown,
+  input_tokens,
+  cache_read_tokens,
+  cache_write_tokens,
+  cache_write_long_tokens,
+  input_audio_tokens,
+  input_image_tokens,
+  input_video_tokens,
+  output_tokens,
+  reasoning_tokens,
+  output_audio_tokens,
+  output_image_tokens,
+  web_searches
+from {grouped} as g
+where not exists (select 1 from cut_days where cut_days.price_key = g.price_key and cut_days.day = g.day)
+union all
+select
+  day,
+  priced_at,
+  is_dated,
+  {dimensions}
+  price_key,
+  context_tokens,
+  is_billed,
+  is_overlap,
+  requests,
+  split_unknown,
+  input_tokens,
+  cache_read_tokens,
+  cache_write_tokens,
+  cache_write_long_tokens,
+  input_audio_tokens,
+  input_image_tokens,
+  input_video_tokens,
+  output_tokens,
+  reasoning_tokens,
+  output_audio_tokens,
+  output_image_tokens,
+  web_searches
+from {cells} as r
+where {condition}
+  and exists (select 1 from cut_days where cut_days.price_key = r.price_key and cut_days.day = r.day)
