@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import tenfold as tf
-from tenfold.config import Settings
 from tenfold.money import to_usd
 from tenfold.store import schema
-from tenfold.store.database import Store, query
+from tenfold.store.database import query
 
 MODELS = ("gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano", "gpt-4o", "gpt-4o-mini", "gpt-5", "gpt-5-mini", "gpt-5-nano")
 TEAMS = ("search", "agents", "support", "platform", "growth", "finance")
@@ -63,7 +62,7 @@ def cpu(work: Callable[[], Any], times: int = 3) -> float:
 def child(log: str, db: str) -> None:
     """Load and attribute in a fresh process and print what it took."""
     before = time.process_time()
-    loaded = tf.load([log], db=Store(db, limits=Settings(memory_limit=MEMORY_LIMIT)))
+    loaded = tf.load([log], db=db)
     load_cpu = time.process_time() - before
     ledger = tf.attribute(loaded)
     document = {
@@ -125,10 +124,12 @@ def main(rows: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         log, db = Path(folder) / "log.jsonl", Path(folder) / "usage.duckdb"
         write_log(log, rows)
+        (Path(folder) / "tenfold.toml").write_text(f'memory_limit = "{MEMORY_LIMIT}"\n')
         size_mb = log.stat().st_size / 1e6
         run = subprocess.run(
             [sys.executable, "-c", f"from benchmarks.attribution import child; child({str(log)!r}, {str(db)!r})"],
-            capture_output=True, text=True, check=True,
+            capture_output=True, text=True, check=True, cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         )  # fmt: skip
         took = json.loads(run.stdout)
         ledger = tf.attribute(tf.open_log(db))

@@ -180,7 +180,7 @@ def _read_rates(raw: Toml) -> dict[str, Decimal]:
 def _whole(pusd: Decimal, what: str) -> Decimal:
     if pusd < 0 or pusd != pusd.to_integral_value():
         raise ValueError(f"{what}: {pusd} pUSD a unit is negative or finer than 1e-12 USD")
-    return pusd
+    return Decimal(int(pusd))
 
 
 def _lower(mapping: Request, key: str, default: str = "") -> str:
@@ -219,8 +219,8 @@ def _regional_entries(entries: list[Entry], factors: list[Toml]) -> Iterator[Ent
 def find_model(book: Book, provider: str, name: str) -> str | None:
     """The id a model name stands for: as written, without `provider/`, without a date; ids before aliases."""
     name = name.lower()
-    short = name.split("/", 1)[-1]
-    for candidate in (name, short, DATE_SUFFIX.sub("", name), DATE_SUFFIX.sub("", short)):
+    short = name.removeprefix(f"{provider}/")
+    for candidate in (name, short, DATE_SUFFIX.sub("", short)):
         if candidate in book.ids.get(provider, set()):
             return candidate
         if (provider, candidate) in book.aliases:
@@ -272,8 +272,12 @@ def _price(book: Book, request: Request, price_at: datetime | None) -> Priced:  
     unpriced = [meter for meter, n in units.items() if n > 0 and RATE_OF_METER[meter] not in entry.rates]
     if unpriced:
         return Priced("unpriced_meter", None, entry=entry, reason=f"no rate: {unpriced}")
-    if units["input_audio"] > 0 and (units["cache_read"] > 0 or _count(request, "cache_write_tokens") > 0):
-        return Priced("ambiguous", None, entry=entry, reason="how much of the audio was cached is unknown")
+    media = units["input_audio"] + units["input_image"] + units["input_video"]
+    if media > 0 and (units["cache_read"] > 0 or _count(request, "cache_write_tokens") > 0):
+        return Priced("ambiguous", None, entry=entry, reason="how much of the media was cached is unknown")
+    apart = media + units["reasoning"] + units["output_audio"] + units["output_image"]
+    if apart > 0 and _overlaps(request):
+        return Priced("ambiguous", None, entry=entry, reason="the parts exceed their total, and some are priced apart")
     negative = [meter for meter, n in units.items() if n < 0]
     if negative:
         raise ValueError(f"impossible usage, more in the parts than in the whole: {negative}")
@@ -290,19 +294,26 @@ def is_billed(request: Request) -> bool:
 
 
 def split_unknown(request: Request) -> bool:
-    """Whether a known total has a NULL part, priced then as if it were all of one kind."""
-    caches = (request.get("cache_read_tokens"), request.get("cache_write_tokens"))
-    return (request.get("input_tokens") is not None and None in caches) or (
-        request.get("output_tokens") is not None and request.get("reasoning_tokens") is None
-    )
+    """Whether the cached share of a known input is unknown, and so priced as if nothing had been cached."""
+    return _count(request, "input_tokens") > 0 and request.get("cache_read_tokens") is None
+
+
+def _overlaps(request: Request) -> bool:
+    """Whether the parts of input or of output, taken together, exceed their total."""
+    inputs = ("cache_read", "cache_write", "input_audio", "input_image", "input_video")
+    outputs = ("reasoning", "output_audio", "output_image")
+    return sum(_count(request, f"{part}_tokens") for part in inputs) > _count(request, "input_tokens") or sum(
+        _count(request, f"{part}_tokens") for part in outputs
+    ) > _count(request, "output_tokens")
 
 
 def disjoint_meters(entry: Entry, request: Request) -> dict[str, int]:
     """Cut inclusive counts into meters that hold each token once; only parts priced apart are cut out."""
     units: dict[str, int] = {}
     for part, whole in PARTS.items():
-        has_rate = part in entry.rates
-        is_apart = entry.rates[part] != entry.rates.get(whole) if has_rate else part not in FALLS_UNDER_TOTAL
+        is_apart = part in entry.rates or part not in FALLS_UNDER_TOTAL
+        if part == "input_audio":  # at the rate of all input it is input, and may overlap with a cache
+            is_apart = entry.rates.get(part) != entry.rates.get(whole)
         units[part] = _count(request, f"{part}_tokens") if is_apart else 0
     read, written = _count(request, "cache_read_tokens"), _count(request, "cache_write_tokens")
     long = _count(request, "cache_write_long_tokens")

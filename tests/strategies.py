@@ -7,7 +7,6 @@ None. Its counts are possible ones: the parts of a total never exceed it, whiche
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+MOST_TOKENS = 999_999_999  # a count beyond is taken for a mistake by whoever reads logs
 INPUT_PARTS = ("cache_read", "cache_write", "input_audio", "input_image", "input_video")
 OUTPUT_PARTS = ("reasoning", "output_audio", "output_image")
 # Ids that test matching: one is another one's dated form, one has a slash of its own, one has capitals.
@@ -31,7 +31,11 @@ STARTS = (
     datetime(2026, 9, 1, 1, 0, tzinfo=timezone(timedelta(hours=2))),
 )
 ENDS = (date(2026, 10, 1), datetime(2026, 11, 30, 15, 0, tzinfo=UTC))
-BANDS = ((0,), (0, 1_000), (0, 200_000), (0, 1_000, 272_000), (1_000,))
+BANDS = ((0,), (0, 1_000), (0, 200_000), (0, 1_000, 272_000))
+# USD per million tokens (per 1,000 searches). The fine ones use up all six decimals, 0.075 once a multiplier has
+# three: a region factor would take one more, so they stay out of models that have one.
+INPUT_PRICES, FINE_INPUT_PRICES = ("0.25", "1", "5", "30", "0"), ("0.075",)
+PRICES, FINE_PRICES = ("0.1", "3.75", "64", "0"), ("0.000001",)
 MULTIPLIERS = {
     "cache_read": ("0.1x", "0.025x", "0.5x", "1x"),
     "cache_write": ("1.25x", "1x"),
@@ -39,8 +43,8 @@ MULTIPLIERS = {
     "input_audio": ("1x", "2.5x"),
     "input_image": ("1x", "0.5x"),
     "input_video": ("1x",),
-    "output": ("6x",),
-    "reasoning": (),
+    "output": ("6x", "5x", "4x", "8x", "1x"),
+    "reasoning": ("6x",),
     "output_audio": (),
     "output_image": (),
     "web_search": (),
@@ -73,12 +77,15 @@ def _requests(draw: st.DrawFn, book: Book, entries: list[Entry], probes: list[da
         datetime(2026, 12, 31),  # noqa: DTZ001
         timezones=st.just(UTC),
     )
-    return {
+    # Within the entry's own time (unless a later list has replaced it), around any change, or on any day.
+    home = entry.valid_from if entry.valid_from != EVER else probes[0] - timedelta(days=1)
+    moments = st.just(home) | st.sampled_from(probes) | days
+    row = {
         "provider": _mostly(draw, entry.provider, (entry.provider.upper(), "nowhere", None)),
         "model": _model(draw, entry, book),
         "service_tier": _tier(draw, entry, book),
         "region": _region(draw, entry, book),
-        "ts": None if _one_in(draw, 12) else draw(st.sampled_from(probes) | days),
+        "ts": None if _one_in(draw, 20) else draw(moments),
         **_input(draw, entry, book),
         **_output(draw, entry),
         "web_searches": draw(st.sampled_from((None, 0, 1, 3) if "web_search" in entry.rates else (None, 0))),
@@ -88,6 +95,7 @@ def _requests(draw: st.DrawFn, book: Book, entries: list[Entry], probes: list[da
         "team": draw(st.sampled_from((None, "search", "support"))),
         "feature": draw(st.sampled_from((None, "chat", "digest"))),
     }
+    return {**row, "input_tokens": None, "output_tokens": None} if _one_in(draw, 20) else row
 
 
 @st.composite
@@ -106,28 +114,28 @@ def books_and_logs(draw: st.DrawFn, max_size: int = 30) -> tuple[str, list[Row]]
 
 @st.composite
 def price_files(draw: st.DrawFn, provider: str = "openai") -> str:
-    """One price file: up to four models with tiers, dated lists, bands, regions, factors, ambiguous cells."""
-    models = MODELS[: draw(st.integers(1, len(MODELS)))]
+    """One price file: up to three models with tiers, dated lists, bands, regions, factors, ambiguous cells."""
+    models = draw(st.lists(st.sampled_from(MODELS), min_size=1, max_size=3, unique=True))
     factored = draw(st.sets(st.sampled_from(models)))
     lines = [f'provider = "{provider}"', 'region_neutral = ["global"]']
     for model in models:
-        tiers = ["standard", *draw(st.sets(st.sampled_from(("batch", "flex", "priority")), max_size=2))]
+        tiers = ["standard", *draw(st.sets(st.sampled_from(("batch", "flex")), max_size=1))]
         places = [(tier, "") for tier in sorted(tiers)] + [("standard", "apac")] * _one_in(draw, 3)
         for tier, region in places:
-            starts = draw(st.lists(st.sampled_from(STARTS), min_size=1, max_size=3, unique=True))
+            starts = draw(st.lists(st.sampled_from(STARTS), min_size=1, max_size=2, unique=True))
             for start in starts:
+                # The first list of a file always applies, so that no book is empty.
+                is_first = len(lines) == 2
+                status = "confirmed" if is_first else _mostly(draw, "confirmed", ("announced", "withdrawn"))
+                dates = [f"valid_from = {start.isoformat()}"] if start else []
+                dates += [f"valid_to = {draw(st.sampled_from(ENDS)).isoformat()}"] if _one_in(draw, 6) else []
                 for above in draw(st.sampled_from(BANDS)):
-                    # The first entry of a file always applies, so that no book is empty.
-                    is_first = len(lines) == 2
                     lines += _entry(draw, model, tier, region, is_factored=model in factored)
-                    lines += [f"above_input_tokens = {above}"] if above else []
-                    lines += [f"valid_from = {start.isoformat()}"] if start else []
-                    lines += [f"valid_to = {draw(st.sampled_from(ENDS)).isoformat()}"] if _one_in(draw, 6) else []
-                    status = "confirmed" if is_first else _mostly(draw, "confirmed", ("announced", "withdrawn"))
-                    lines += [f'status = "{status}"']
+                    lines += [*dates, f'status = "{status}"', f"above_input_tokens = {above}"]
     if factored:
         names = ", ".join(f'"{model}"' for model in sorted(factored))
         lines += ["[[region_factor]]", 'region = "eu"', 'factor = "1.1x"', f"models = [{names}]"]
+        lines += ['source = "drawn"', "checked = 2026-11-29"]
         lines += ["valid_from = 2026-02-14"] if draw(st.booleans()) else []
     return "\n".join(lines) + "\n"
 
@@ -145,23 +153,13 @@ def _entry(draw: st.DrawFn, model: str, tier: str, region: str, *, is_factored: 
         return [*lines, 'ambiguous = "two sources differ"']
     if _one_in(draw, 10):
         return [*lines, "input = 0", "output = 0", "cache_read = 0"]
-    lines.append(f"input = {_rate(draw, 3 - is_factored)}")
+    lines.append(f"input = {draw(st.sampled_from(INPUT_PRICES + FINE_INPUT_PRICES * (not is_factored)))}")
     for name, multipliers in MULTIPLIERS.items():
-        if _one_in(draw, 10) if name == "output" else draw(st.booleans()):
-            continue
-        if multipliers and draw(st.booleans()):
-            lines.append(f'{name} = "{draw(st.sampled_from(multipliers))}"')
-        else:
-            lines.append(f"{name} = {_rate(draw, 6 - is_factored)}")
+        absent = ("",) * (0 if name == "output" else 3)
+        quoted = tuple(f'"{multiplier}"' for multiplier in multipliers)
+        price = draw(st.sampled_from(absent + quoted + PRICES + FINE_PRICES * (not is_factored)))
+        lines += [f"{name} = {price}"] if price else []
     return lines
-
-
-def _rate(draw: st.DrawFn, decimals: int) -> str:
-    """Whole cents or finer: six decimals are 1 pUSD a token; a multiplier takes three of them, a factor one."""
-    cents = Decimal(draw(st.integers(0, 10_000))) / 100
-    if _one_in(draw, 4):
-        cents += Decimal(draw(st.sampled_from((1, 7, 999)))).scaleb(-decimals)
-    return f"{cents:f}"
 
 
 def _one_in(draw: st.DrawFn, n: int) -> bool:
@@ -169,7 +167,7 @@ def _one_in(draw: st.DrawFn, n: int) -> bool:
 
 
 def _mostly(draw: st.DrawFn, usual: str | None, rare: Sequence[Any]) -> Any:
-    return draw(st.sampled_from(rare)) if _one_in(draw, 8) else usual
+    return draw(st.sampled_from(rare)) if _one_in(draw, 20) else usual
 
 
 def _model(draw: st.DrawFn, entry: Entry, book: Book) -> str | None:
@@ -182,7 +180,9 @@ def _model(draw: st.DrawFn, entry: Entry, book: Book) -> str | None:
         f"{name}-20260305",
         f"{name}@20260305",
     )
-    strangers = (f"{name}-mini", name[:-1], "unheard-of", "", None)
+    if name.startswith("ft:"):  # a fine-tuned model's id has rules of its own
+        forms = (name.upper(), f"{entry.provider}/{name}")
+    strangers = (f"elsewhere/{name}", f"{name}-mini", name[:-1], "unheard-of", "", None)
     return _mostly(draw, draw(st.sampled_from((name, name, *forms))), strangers)
 
 
@@ -221,7 +221,7 @@ def _output(draw: st.DrawFn, entry: Entry) -> Row:
 
 
 def _total(draw: st.DrawFn, edges: list[int]) -> int | None:
-    return None if _one_in(draw, 12) else draw(st.sampled_from(edges) | st.integers(0, 10**9))
+    return None if _one_in(draw, 20) else draw(st.sampled_from(edges) | st.integers(0, MOST_TOKENS))
 
 
 def _parts(draw: st.DrawFn, entry: Entry, total: int | None, names: Sequence[str]) -> Row:
@@ -236,6 +236,6 @@ def _parts(draw: st.DrawFn, entry: Entry, total: int | None, names: Sequence[str
 
 
 def _part(draw: st.DrawFn, rest: int, *, is_likely: bool) -> int | None:
-    if not is_likely and not _one_in(draw, 16):
+    if not is_likely and not _one_in(draw, 30):
         return draw(st.sampled_from((None, 0)))
     return draw(st.sampled_from((None, 0, min(1, rest), rest)) | st.integers(0, rest))

@@ -6,27 +6,23 @@ tokens x tokens, so that it can be followed without running anything.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, find, given, settings
-from hypothesis import strategies as st
 from oracle import (
     Priced,
     as_billed_saving,
     batch_saving,
     bill,
-    find_entry,
     find_model,
     group,
     load_book,
     price_request,
     read_book,
 )
-from strategies import books_and_logs, price_files
 
 ENTRIES = """
 claude-sonnet          | input=3, cache_read=0.3, cache_write=3.75, cache_write_long=6, output=15, web_search=10
@@ -76,6 +72,7 @@ gemini-5-gone          | input=1, output=1
 gemini-5-gone          | valid_from=2026-01-01, valid_to=2026-02-01, input=2, output=2
 sonar-deep             | input=2, output=8, reasoning=3
 x:free                 | input=0, output=0
+x:free                 | service_tier="batch", input=1, output=1
 """
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 MILLION = 1_000_000
@@ -238,7 +235,6 @@ def test_the_first_rule_that_holds_gives_the_status(request_: dict[str, Any], st
         use("gpt-5", 100, 10, r=500),  # B022
         use("claude-sonnet", 100, 10, w=10, long=20),
         use("claude-sonnet", 100, 10, w=None, long=20),
-        use("sonar-deep", 100, 10, think=11),
     ],
 )
 def test_more_in_the_parts_than_in_the_whole_is_refused(request_: dict[str, Any]):
@@ -269,11 +265,11 @@ def test_meters_hold_each_token_once():
     [
         ({"r": 0, "w": 0, "think": 0}, False),
         ({"r": None, "w": 0, "think": 0}, True),
-        ({"r": 0, "w": None, "think": 0}, True),
-        ({"r": 0, "w": 0, "think": None}, True),
+        ({"r": 0, "w": None, "think": 0}, False),
+        ({"r": 0, "w": 0, "think": None}, False),
     ],
 )
-def test_a_null_part_of_a_known_total_is_flagged(more: dict[str, Any], *, is_unknown: bool):
+def test_an_unknown_cached_share_is_flagged(more: dict[str, Any], *, is_unknown: bool):
     assert priced("gpt-5", 10, 10, **more).split_unknown is is_unknown
 
 
@@ -288,6 +284,7 @@ def test_a_null_part_of_a_known_total_is_flagged(more: dict[str, Any], *, is_unk
         ("gpt-5-20260305", "gpt-5"),
         ("gpt-5@20260305", "gpt-5"),
         ("acme/gpt-5@20260305", "gpt-5"),
+        ("elsewhere/gpt-5", None),
         ("gpt-5-0305", None),
         ("gpt-5-mini", None),
         ("gpt", None),
@@ -308,11 +305,12 @@ def test_an_own_entry_for_a_dated_id_comes_before_the_suffix_rule():
 
 def test_a_factor_with_a_date_starts_in_the_middle_of_a_price_list():
     lines = "m | input=1\nm | valid_from=2026-02-01, input=2\nm | valid_from=2026-04-01, input=3"
+    lines += "\nm | region='eu', valid_from=2026-05-01, input=9"  # a region's own entry is not taken into another one
     factor = '[[region_factor]]\nregion = "us"\nfactor = "1.1x"\nmodels = ["M"]\nvalid_from = 2026-03-01\n'
     book = read_book([book_text(lines) + factor])
     request_ = {"provider": "acme", "model": "m", "region": "us", "input_tokens": 10, "output_tokens": 0}
-    costs = [price_request(book, {**request_, "ts": datetime(2026, m, 1, tzinfo=UTC)}).cost_usd for m in (2, 3, 4)]
-    assert costs == [None, Decimal("0.000022"), Decimal("0.000033")]
+    costs = [price_request(book, {**request_, "ts": datetime(2026, m, 1, tzinfo=UTC)}).cost_usd for m in (2, 3, 4, 5)]
+    assert costs == [None, Decimal("0.000022"), Decimal("0.000033"), Decimal("0.000033")]
 
 
 @pytest.mark.parametrize(
@@ -373,7 +371,7 @@ def test_caching_as_billed_counts_the_write_premium():
 
 def test_batch_loses_reads_and_leaves_alone_what_has_no_batch_price():
     row = use("gpt-5", 1_000, 100, r=401)
-    other = [use("gpt-4", 1_000, 100), use("unheard-of", 1, 1), use("gpt-5", 1_000, 0, w=1)]
+    other = [use("gpt-4", 1_000, 100), use("unheard-of", 1, 1), use("gpt-5", 1_000, 0, w=1), use("x:free", 9, 9)]
     # now 599x1.25 + 401x0.125 + 100x10 = 1,798.875; of 401 reads half is 200.5, up to 201 kept:
     # batch 799x0.625 + 201x0.0625 + 100x5 = 1,011.9375; saved 786.9375
     saving = batch_saving(BOOK, [row, *other], lambda _: True, Decimal("0.5"))
@@ -381,44 +379,3 @@ def test_batch_loses_reads_and_leaves_alone_what_has_no_batch_price():
     assert batch_saving(BOOK, [row, *other], lambda request: request["model"] != "gpt-5", Decimal(1)) == 0
     # all reads kept: everything halves
     assert batch_saving(BOOK, [row], lambda _: True, Decimal(1)) == Decimal("899.4375") * MILLION
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(books_and_logs(max_size=12))
-def test_drawn_logs_can_be_billed_and_their_parts_add_up(drawn: tuple[str, list[dict[str, Any]]]):
-    text, rows = drawn
-    book = read_book([text])
-    total = bill(book, rows)
-    parts = group(book, rows, ["day", "team"]).values()
-    assert sum((part.total_pusd for part in parts), Decimal(0)) == total.total_pusd
-    assert sum((amount for _, amount in total.by_meter.values()), Decimal(0)) == total.total_pusd
-    tokens = sum(units for meter, (units, _) in total.by_meter.items() if meter != "web_search")
-    billed = [row for row in rows if (result := price_request(book, row)).meters and result.entry]
-    assert tokens == sum(row["input_tokens"] + row["output_tokens"] for row in billed)
-
-
-@pytest.mark.parametrize(
-    "status",
-    ["priced", "known_zero", "unpriced_model", "unpriced_meter", "usage_missing", "usage_partial", "ambiguous"],
-)
-def test_the_strategies_reach_every_status_of_a_billed_request(status: str):
-    def reaches(drawn: tuple[str, list[dict[str, Any]]]) -> bool:
-        book = read_book([drawn[0]])
-        return any(price_request(book, row).status == status and row["is_billable"] is None for row in drawn[1])
-
-    find(books_and_logs(max_size=3), reaches, settings=settings(max_examples=5_000, deadline=None, database=None))
-
-
-@settings(deadline=None, max_examples=25)
-@given(price_files(), st.integers(0, 2))
-def test_prices_change_only_at_the_edges_that_the_book_names(text: str, hours: int):
-    book = read_book([text])
-    edges = sorted({edge for e in book.entries for edge in (e.valid_from, e.valid_to) if edge is not None})
-    for entry in book.entries:
-        for edge in edges:
-            later = edge + timedelta(hours=hours)
-            if any(edge < other <= later for other in edges):
-                continue
-            request_ = {"provider": entry.provider, "model": entry.model, "service_tier": entry.tier}
-            request_ |= {"region": entry.region, "input_tokens": entry.above + 1}
-            assert find_entry(book, request_, edge) is find_entry(book, request_, later)

@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # noqa: ANN401 -- any public name
     if name == "__version__":
         return metadata.version("tenfold")
     if name not in _HOME:

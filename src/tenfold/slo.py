@@ -120,7 +120,8 @@ class Slo:
         other = [quoted(name) for name in self.feature if self.limits(name).may_wait(delay_s) != common]
         if not other:
             return str(common).lower()
-        return f"case when feature in ({', '.join(other)}) then {str(not common).lower()} else {str(common).lower()} end"
+        then, rest = str(not common).lower(), str(common).lower()
+        return f"case when feature in ({', '.join(other)}) then {then} else {rest} end"
 
     def as_dict(self) -> dict[str, Any]:
         """Give the limits as plain values for JSON; a lifted limit is the text ``inf``.

@@ -128,7 +128,7 @@ def test_what_is_missing_names_the_near_match(book_of):
         ('input = "2x"\noutput = 15', "multiplies input"),
         ("valid_from = 2026-01-01T00:00:00\ninput = 3\noutput = 15", "valid_from: an instant needs a zone"),
         ("valid_from = 2026-02-01\nvalid_to = 2026-01-01\ninput = 3\noutput = 15", "valid_to must be after"),
-        ("cache_read = 1", "needs input or output"),
+        ("cache_read = 1", "needs input and output"),
         ('ambiguous = "two sources"\ninput = 3', "must not carry rates"),
         ("above_input_tokens = 1000\ninput = 3\noutput = 15", "needs its base band"),
         ('status = "maybe"\ninput = 3\noutput = 15', "status"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 import polars as pl
 
@@ -20,13 +21,17 @@ from tenfold.charts.theme import (
     lumped,
     usd_format,
 )
+from tenfold.money import shown
+
+_COUNTS = ("requests", "unpriced_requests")
 
 
 def composition(frame: pl.DataFrame, dimension: str, *, top: int = 12) -> AnyChart:
     """Draw cost by a dimension, stacked by meter, dearest on top.
 
     Args:
-        frame: Columns ``dimension``, ``cost_pusd`` and ``<meter>_pusd``, as in ``Composition.frame``.
+        frame: Columns ``dimension``, ``cost_pusd`` and ``<meter>_pusd``, as in ``Composition.frame``; with ``requests``
+            and ``unpriced_requests`` a bar without any price says so.
         dimension: What the bars are.
         top: Bars to draw; the rest becomes one.
 
@@ -41,7 +46,8 @@ def composition(frame: pl.DataFrame, dimension: str, *, top: int = 12) -> AnyCha
     meters = [name for name in METER_COLOURS if f"{name}_pusd" in frame.columns]
     check(frame, "composition", [dimension, "cost_pusd"])
     sums = ["cost_pusd", *(f"{name}_pusd" for name in meters)]
-    kept, order = lumped(frame.select(dimension, *sums), dimension, sums, top)
+    counts = [name for name in _COUNTS if name in frame.columns]
+    kept, order = lumped(frame.select(dimension, *sums, *counts), dimension, [*sums, *counts], top)
     parts = kept.unpivot(
         on=[f"{name}_pusd" for name in meters], index=dimension, variable_name="meter", value_name="pusd"
     )
@@ -53,13 +59,20 @@ def composition(frame: pl.DataFrame, dimension: str, *, top: int = 12) -> AnyCha
         in_usd(parts["pusd"]).alias("usd"),
         pl.col("meter").replace_strict({name: n for n, name in enumerate(used)}, return_dtype=pl.Int64).alias("rank"),
     )
-    totals = kept.select(pl.col(dimension).alias("name"), in_usd(kept["cost_pusd"]).alias("usd"))
+    totals = kept.select(
+        pl.col(dimension).alias("name"),
+        in_usd(kept["cost_pusd"]).alias("usd"),
+        pl.Series("label", [_label(row) for row in kept.rows(named=True)], dtype=pl.String),
+    )
+    # thinner segments than this would be nothing but their own edge
+    visible = highest(totals["usd"]) / WIDTH * 4
     y = alt.Y("name:N", sort=order, title=None)
     bars = (
         alt.Chart(parts, width=WIDTH, height=alt.Step(30))
-        .mark_bar(stroke=PAPER, strokeWidth=1)
+        .mark_bar()
         .encode(
             y=y,
+            stroke=alt.condition(alt.datum.usd > visible, alt.value(PAPER), alt.value(None)),
             x=alt.X(
                 "usd:Q",
                 title="cost (USD)",
@@ -70,9 +83,7 @@ def composition(frame: pl.DataFrame, dimension: str, *, top: int = 12) -> AnyCha
             tooltip=["name:N", "meter:N", alt.Tooltip("usd:Q", format="$,.2f")],
         )
     )
-    labels = (
-        alt.Chart(totals).mark_text(align="left", dx=5).encode(y=y, x="usd:Q", text=alt.Text("usd:Q", format="$,.2f"))
-    )
+    labels = alt.Chart(totals).mark_text(align="left", dx=5).encode(y=y, x="usd:Q", text="label:N")
     return dressed(bars + labels)
 
 
@@ -113,6 +124,12 @@ def meter_shares(frame: pl.DataFrame) -> AnyChart:
     return dressed(bars + wide.encode(x="middle:Q", text=alt.Text("share:Q", format=".0%")))
 
 
+def _label(row: dict[str, Any]) -> str:
+    if row.get("requests") and row.get("requests") == row.get("unpriced_requests"):
+        return "not priced"
+    return shown(int(row["cost_pusd"]))
+
+
 def _colour(alt: ModuleType, used: list[str]) -> object:
     scale = alt.Scale(domain=[METER_LABELS[name] for name in used], range=[METER_COLOURS[name] for name in used])
-    return alt.Color("meter:N", scale=scale)
+    return alt.Color("meter:N", scale=scale, legend=alt.Legend(columns=6))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
+from tenfold.display import NONE
 from tenfold.errors import TenfoldError
 from tenfold.extras import need
 from tenfold.money import to_float_usd
@@ -40,7 +41,6 @@ METER_COLOURS = {
 METER_LABELS = {name: name.replace("_", " ") for name in METER_COLOURS}
 CATEGORY_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B5FA8", "#A8741A")
 OTHER = "other"
-NONE = "(none)"
 OTHER_COLOUR = "#8C8C8C"
 WIDTH = 640
 # Altair refuses more; a chart of more than this is no chart for people either.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
-from tenfold import logs
+from tenfold import display, logs
 from tenfold.analysis import composition as reading
 from tenfold.cli.common import (
     Db,
@@ -27,7 +29,6 @@ from tenfold.cli.common import (
 from tenfold.errors import NotEvaluable
 from tenfold.ledger import Composition, Ledger, attribute, check_dimensions
 from tenfold.money import shown, usd_text
-from tenfold.prices.meters import METER_NAMES
 
 _GROUPS = {
     "uncached in": ("uncached_input", "input_audio", "input_image", "input_video"),
@@ -73,10 +74,21 @@ def cost(
         show(ledger, mix)
     ratio = ledger.coverage.requests_ratio
     if ratio is not None and ratio < min_coverage:
-        raise NotEvaluable(f"{ratio:.4%} of requests are priced, less than --min-coverage {min_coverage}")
+        raise NotEvaluable(
+            f"{display.percent(ratio, 2)} of requests are priced, less than --min-coverage {min_coverage}"
+        )
 
 
 def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
+    """Give the bill the keys that scripts rely on.
+
+    Args:
+        ledger: The ledger.
+        mix: Its composition.
+
+    Returns:
+        The document of ``tenfold cost --json``.
+    """
     coverage = ledger.coverage
     priced_none = coverage.requests > 0 and coverage.unpriced_requests == coverage.requests
     return {
@@ -93,6 +105,12 @@ def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
 
 
 def show(ledger: Ledger, mix: Composition) -> None:
+    """Print the bill for people: answer first, coverage beside it, then rows and what they bound.
+
+    Args:
+        ledger: The ledger.
+        mix: Its composition.
+    """
     console = out()
     coverage = ledger.coverage
     said = reading.read(ledger)
@@ -116,7 +134,7 @@ def _coverage_line(ledger: Ledger) -> str:
     coverage = ledger.coverage
     if coverage.requests_ratio is None:
         return "no billable requests in this window"
-    tokens = "" if coverage.tokens_ratio is None else f", {coverage.tokens_ratio:.2%} of tokens"
+    tokens = "" if coverage.tokens_ratio is None else f", {display.percent(coverage.tokens_ratio, 2)} of tokens"
     line = f"priced {coverage.requests_ratio:.2%} of requests{tokens}"
     if coverage.unpriced:
         names = [
@@ -128,7 +146,7 @@ def _coverage_line(ledger: Ledger) -> str:
     return line
 
 
-def _table(mix: Composition) -> Any:
+def _table(mix: Composition) -> Table:
     groups = {
         heading: names
         for heading, names in _GROUPS.items()
@@ -150,7 +168,7 @@ def _table(mix: Composition) -> Any:
             *("(none)" if row[name] is None else str(row[name]) for name in mix.by),
             f"{row['requests']:,}",
             "no price" if blank else shown(cost_pusd),
-            "" if blank else f"{cost_pusd / mix.total_pusd:.1%}",
-            *("" if not cost_pusd else f"{part / cost_pusd:.1%}" for part in parts),
+            "" if blank else display.percent(Fraction(cost_pusd, mix.total_pusd), 1),
+            *("" if not cost_pusd else display.percent(Fraction(part, cost_pusd), 1) for part in parts),
         )
     return table

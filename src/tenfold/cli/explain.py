@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import zstandard
 
 from tenfold import logs
 from tenfold.cli.common import Db, Json, PriceAt, Prices, PricesOnly, book_of, instant, out, plain_table, print_json
 from tenfold.errors import NotEvaluable
 from tenfold.ledger import attribute
+from tenfold.logs import detect, files
 
 
 def explain(
@@ -55,23 +54,12 @@ def log_line(file: str, number: int) -> str:
     path = Path(file)
     if not path.is_file():
         raise NotEvaluable(f"{file} is not there any more, so its line {number} cannot be printed")
-    if path.read_bytes()[:4] == b"PAR1":
+    if detect.is_parquet(path):
         raise NotEvaluable(f"{file} is Parquet: record {number} has no line of text")
-    with path.open("rb") as raw:
-        head = raw.read(4)
-        raw.seek(0)
-        stream = (
-            gzip.open(raw)
-            if head[:2] == b"\x1f\x8b"
-            else zstandard.ZstdDecompressor().stream_reader(raw)
-            if head == b"\x28\xb5\x2f\xfd"
-            else raw
-        )
-        data = stream.read()
-    lines = data.split(b"\n")
-    if number > len(lines):
-        raise NotEvaluable(f"{file} has only {len(lines)} lines now; it was loaded with a line {number}")
-    return lines[number - 1].decode("utf-8", "replace").rstrip("\r")
+    for found, raw in files.lines(path):
+        if found == number:
+            return raw.decode("utf-8", "replace").rstrip("\r\n")
+    raise NotEvaluable(f"{file} has no line {number} any more; it changed since it was loaded")
 
 
 def _show(trace: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tenfold import logs
+from tenfold import display, logs
 from tenfold.cli.common import (
     Db,
     From,
@@ -115,4 +115,4 @@ def _saving(row: dict[str, Any]) -> str:
 
 
 def _dollars(text: str | None) -> str:
-    return "" if text is None else f"{'-' if text.startswith('-') else ''}${abs(float(text)):,.2f}"
+    return "" if text is None else display.dollars(text)

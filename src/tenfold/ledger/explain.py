@@ -7,7 +7,7 @@ from typing import Any
 from tenfold.errors import ColumnError
 from tenfold.ledger.session import Session
 from tenfold.money import usd_text
-from tenfold.prices.book import EVER, FOREVER
+from tenfold.prices.book import EVER, FOREVER, Entry
 from tenfold.prices.meters import meters
 from tenfold.store import schema
 from tenfold.store.database import quoted
@@ -53,7 +53,7 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
         raise ColumnError(f'{len(rows)} requests bear the id "{request_id}": {places}')
     row = rows[0]
     found = session.card.matches[row["price_key"]]
-    entry = None if row["entry_id"] is None else session.card.entries[row["entry_id"]]
+    entry: Entry | None = None if row["entry_id"] is None else session.card.entries[row["entry_id"]]
     price_list = next((one for one in found.lists if entry in one.bands), None)
     costs = {meter.name: row[f"{meter.name}_pusd"] for meter in meters()}
     known = [cost for cost in costs.values() if cost is not None]

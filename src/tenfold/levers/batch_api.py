@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from tenfold.levers.base import MOVED, Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status, Tally
-from tenfold.levers.base import fact, missing, repriced, tally
+from tenfold.display import percent
+from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status
+from tenfold.levers.repricing import MOVED, Tally, fact, missing, repriced, tally
 from tenfold.levers.values import Range, choice, share
 from tenfold.money import shown, usd_text
 from tenfold.slo import Slo
@@ -22,7 +23,7 @@ _FACTS = {
     "streamed": "requests that were streamed: someone reads along",
     "stream_unknown": "requests that do not say whether they were streamed: left as they are",
     "chained": "requests that the same session followed up within 24 hours",
-    "retry": "retries: left as they are",
+    "retry": "retries of an attempt that was billed itself: the work is saved once",
     "vetoed": "requests that the service levels forbid to wait",
     "unpriced": "requests without a price now: left as they are",
     "no_price": "requests whose model has no price in that tier: left as they are",
@@ -39,7 +40,12 @@ class BatchApi:
     needs = (("is_stream",), ("ts",))
     assumptions = (
         Assumption(
-            "tier", "batch", "batch or flex", "the tier with a published delay", conservative=True, read=choice("batch", "flex")
+            "tier",
+            "batch",
+            "batch or flex",
+            "the tier with a published delay",
+            conservative=True,
+            read=choice("batch", "flex"),
         ),
         Assumption(
             "cache_hit_factor",
@@ -54,7 +60,9 @@ class BatchApi:
     effort_days = Decimal(2)
     risk: Literal["low", "medium", "high"] = "low"
     reversible = True
-    rule_of_thumb = "half of what the eligible requests cost: wrong where cached reads are not discounted again, or are lost"
+    rule_of_thumb = (
+        "half of what the eligible requests cost: wrong where cached reads get no second discount, or are lost"
+    )
     slo_effect = "answers within 24 hours (batch); unknown (flex)"
 
     def allowed(self, slo: Slo, assumed: Assumed) -> str:
@@ -73,7 +81,7 @@ class BatchApi:
         return slo.may_wait(BATCH_DELAY_S if assumed.values["tier"] == "batch" else 0)
 
     def apply(self, bill: Bill, assumed: Assumed) -> Bill:
-        """Change the bill: eligible requests take the other tier's rates, with the cached reads that are assumed to stay.
+        """Change the bill: eligible requests take the other tier's rates, with the cached reads assumed to stay.
 
         Args:
             bill: The bill before.
@@ -146,13 +154,16 @@ _LOG_IT = Advice(
 def _status(counted: Tally, *, is_ceiling: bool) -> tuple[Status, str]:
     known = counted.requests() - counted.requests("not_billed", "retry", "other_tier")
     if known and known == counted.requests("stream_unknown"):
-        return "not_measurable", f"is_stream is NULL in all {known:,} requests in its where: not known whether anyone waits"
+        return (
+            "not_measurable",
+            f"is_stream is NULL in all {known:,} requests in its where: unknown whether anyone waits",
+        )
     if is_ceiling:
-        return "no_assumption", "no [batch_api] where says which requests can wait: the most that could be saved if all could"
+        return "no_assumption", "no [batch_api] where says which requests can wait: the most there is, if all could"
     if counted.requests(MOVED):
         return "ok", ""
     if counted.requests("vetoed"):
-        return "vetoed", f"the service levels forbid all {counted.requests('vetoed'):,} requests that could wait to do so"
+        return "vetoed", f"the service levels let none of the {counted.requests('vetoed'):,} eligible requests wait"
     return "nothing_eligible", _why_none(counted)
 
 
@@ -160,7 +171,8 @@ def _why_none(counted: Tally) -> str:
     if not counted.requests():
         return "no request is in its where"
     largest = max(_FACTS, key=counted.requests)
-    return f"of {counted.requests():,} requests in its where, none can be moved; {counted.requests(largest):,} are {_FACTS[largest]}"
+    counts = f"of {counted.requests():,} requests in its where, none can be moved"
+    return f"{counts}; {counted.requests(largest):,} are {_FACTS[largest]}"
 
 
 def _label(assumed: Assumed, *, is_ceiling: bool) -> Label:
@@ -179,25 +191,25 @@ def _evidence(counted: Tally) -> tuple[dict[str, Any], ...]:
         fact("cache_read_tokens", counted.total("read_tokens", MOVED), "tokens", _STEP),
         fact("cache_read_tokens_kept", counted.total("kept_read_tokens", MOVED), "tokens", _STEP),
     ]
-    facts += [fact(name, counted.requests(name), text, _STEP) for name, text in _FACTS.items() if counted.requests(name)]
-    return tuple(facts)
+    return (*facts, *counted.fates(_FACTS, _STEP))
 
 
 def _advice(counted: Tally, assumed: Assumed) -> Advice:
     where = "batch endpoint" if assumed.values["tier"] == "batch" else "flex tier"
-    largest = counted.largest()
-    if largest is None:
+    moved = counted.by_saving()
+    if not moved:
         return Advice("Nothing to do first: no request can be moved.", "Nothing to verify.", "Nothing to undo.")
-    name, requests, saving = largest
+    name, requests, saving = moved[0]
     total = counted.total("now_pusd", MOVED) - counted.total("then_pusd", MOVED)
-    part = f", {round(Fraction(100 * saving, total))} % of this saving" if total else ""
+    part = f", {percent(Fraction(saving, total))} of this saving" if 0 < saving <= total else ""
     gist = f"{requests:,} requests, {shown(saving)}{part}"
     if assumed.where is None:
-        first = f"Ask the owner of {name} whether its answers may come a day later ({gist}); if so, name it in [batch_api] where."
+        question = f"Ask the owner of {name} whether its answers may come a day later ({gist})"
+        first = f"{question}; if so, name it in [batch_api] where."
     else:
         first = f"Send {name} to the {where}: {gist}."
     return Advice(
         first,
-        f"Move one in twenty of {name} for two weeks: compare its cost a request, cached share and time to answer with the rest.",
+        f"Move one in twenty of {name} for two weeks: compare cost a request, cached share and time to answer.",
         f"Send {name} to the standard endpoint again; nothing else depends on it.",
     )

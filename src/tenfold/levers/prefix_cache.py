@@ -1,13 +1,12 @@
-"""Lever 3: prompt caching at the provider. Here: what it already saved or lost, and what turning it off would change."""
+"""Lever 3: prompt caching at the provider: what it already saved or lost, and what turning it off would change."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from tenfold.levers.base import MOVED, Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status, Tally
-from tenfold.levers.base import fact, missing, repriced, tally
+from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status
+from tenfold.levers.repricing import MOVED, Tally, fact, missing, repriced, tally
 from tenfold.levers.values import choice, count
 from tenfold.money import shown, usd_text
 from tenfold.slo import Slo
@@ -113,8 +112,7 @@ class PrefixCache:
         )
 
     def _uncached(self, bill: Bill) -> Bill:
-        name = f"{bill.requests}_{self.name}"
-        return replace(repriced(bill, name, _STEP, _CHANGED), requests=name)
+        return repriced(bill, f"{bill.requests}_{self.name}", _STEP, _CHANGED)
 
 
 LEVER = PrefixCache()
@@ -130,7 +128,9 @@ def _status(policy: object, counted: Tally, *, has_table: bool) -> tuple[Status,
         reason = f'policy "{policy}" needs a replay of the prompts\' prefixes, which this version does not have'
         return "not_measurable", f"{reason}; as_billed_usd is what caching did so far", "replayed"
     if not has_table:
-        reason = "no [prefix_cache] table: the log as it is; as_billed_usd is what caching did so far, not a saving to come"
+        reason = (
+            "no [prefix_cache] table: the log as it is; as_billed_usd is what caching did so far, no saving to come"
+        )
         return "no_assumption", reason, "exact"
     if not counted.requests():
         return "nothing_eligible", "no request is in its where", "exact"
@@ -145,15 +145,15 @@ def _evidence(counted: Tally, as_billed: int) -> tuple[dict[str, Any], ...]:
         fact("cost_as_billed_usd", usd_text(counted.total("now_pusd", MOVED)), "USD", "priced"),
         fact("cost_uncached_usd", usd_text(counted.total("now_pusd", MOVED) + as_billed), "USD", "priced"),
     ]
-    facts += [fact(name, counted.requests(name), text, _STEP) for name, text in _FACTS.items() if counted.requests(name)]
-    return tuple(facts)
+    return (*facts, *counted.fates(_FACTS, _STEP))
 
 
 def _advice(counted: Tally, as_billed: int, policy: object) -> Advice:
-    losing = _losing(counted)
-    if losing:
-        name, requests, lost = losing
-        first = f"Stop writing to the cache, or repair the prompt's head, in {name}: {requests:,} requests lost {shown(lost)}."
+    saved_without = counted.by_saving()
+    if saved_without and saved_without[0][2] > 0:
+        name, requests, lost = saved_without[0]
+        gist = f"{requests:,} requests lost {shown(lost)}"
+        first = f"Stop writing to the cache, or repair the prompt's head, in {name}: {gist}."
     elif policy == "none":
         first = f"Keep the cache on: without it the same tokens would cost {shown(as_billed)} more."
     else:
@@ -163,13 +163,3 @@ def _advice(counted: Tally, as_billed: int, policy: object) -> Advice:
         "Compare `as_billed_usd` of the next full week with this one, feature by feature.",
         "Put the cache markers back as they were; the next request writes the cache again.",
     )
-
-
-def _losing(counted: Tally) -> tuple[str, int, int] | None:
-    sums: dict[str, tuple[int, int]] = {}
-    for row in counted.frame.filter(fate=MOVED).rows(named=True):
-        name = f"`{row['feature']}`" if row["feature"] else f"model `{row['model']}`"
-        requests, lost = sums.get(name, (0, 0))
-        sums[name] = (requests + row["requests"], lost + int(row["now_pusd"]) - int(row["then_pusd"]))
-    worst = max(sums, key=lambda name: (sums[name][1], name), default=None)
-    return None if worst is None or sums[worst][1] <= 0 else (worst, *sums[worst])

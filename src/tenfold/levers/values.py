@@ -19,7 +19,7 @@ class Range(NamedTuple):
     high: Decimal
 
 
-Value: TypeAlias = str | int | Decimal | Range | None
+Value: TypeAlias = str | int | Decimal | Range | tuple[str, ...] | None
 Reader: TypeAlias = Callable[[object], Value]
 
 
@@ -35,12 +35,8 @@ def amount(raw: object) -> Decimal:
     Raises:
         ValueError: It is no such number.
     """
-    if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal | str):
-        raise ValueError(f"must be a number of at least 0, not {raw!r}")
-    try:
-        value = Decimal(str(raw))
-    except ArithmeticError:
-        raise ValueError(f"must be a number of at least 0, not {raw!r}") from None
+    is_number = isinstance(raw, int | float | Decimal) and not isinstance(raw, bool)
+    value = Decimal(str(raw)) if is_number else Decimal("NaN")
     if not value.is_finite() or value < 0:
         raise ValueError(f"must be a number of at least 0, not {raw!r}")
     if value != round(value, DECIMALS):
@@ -119,9 +115,10 @@ def text(raw: object) -> str:
     Raises:
         ValueError: It is no text.
     """
-    if not isinstance(raw, str):
+    found = raw if isinstance(raw, str) else None
+    if found is None:
         raise ValueError(f"must be a text in quotes, not {raw!r}")
-    return raw
+    return found
 
 
 def words(raw: object) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 
@@ -32,28 +32,32 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "CAST": ("child",),
     "FUNCTION": ("arguments",),
 }
-_OPERATORS = frozenset({
-    "COMPARE_IN",
-    "COMPARE_NOT_IN",
-    "OPERATOR_NOT",
-    "OPERATOR_IS_NULL",
-    "OPERATOR_IS_NOT_NULL",
-    "OPERATOR_COALESCE",
-    "OPERATOR_NULLIF",
-    "ARRAY_EXTRACT",
-})
+_OPERATORS = frozenset(
+    {
+        "COMPARE_IN",
+        "COMPARE_NOT_IN",
+        "OPERATOR_NOT",
+        "OPERATOR_IS_NULL",
+        "OPERATOR_IS_NOT_NULL",
+        "OPERATOR_COALESCE",
+        "OPERATOR_NULLIF",
+        "ARRAY_EXTRACT",
+    }
+)
 # Plain scalar functions of their arguments alone: nothing that reads files, settings, the clock or other rows.
 _FUNCTIONS = frozenset({
     *("+", "-", "*", "/", "%", "||", "~~", "!~~", "~~*", "!~~*", "~~~"),
     *("like_escape", "not_like_escape", "ilike_escape", "not_ilike_escape"),
     *("abs", "ceil", "ceiling", "floor", "round", "trunc", "greatest", "least", "ifnull", "nullif", "coalesce"),
     *("lower", "upper", "trim", "ltrim", "rtrim", "length", "len", "left", "right", "substring", "substr", "replace"),
-    *("concat", "split_part", "strpos", "position", "instr", "contains", "prefix", "suffix", "starts_with", "ends_with"),
+    *("concat", "split_part", "strpos", "position", "instr", "contains"),
+    *("prefix", "suffix", "starts_with", "ends_with"),
     *("regexp_matches", "regexp_full_match", "regexp_extract"),
     *("date_trunc", "date_part", "year", "quarter", "month", "week", "day", "hour", "minute", "second"),
     *("dayofweek", "isodow", "dayofyear", "weekday", "dayname", "strftime", "timezone"),
     *("to_years", "to_months", "to_weeks", "to_days", "to_hours", "to_minutes", "to_seconds"),
-    *("element_at", "map_extract", "map_contains", "map_keys", "cardinality", "list_contains", "array_contains", "list_value"),
+    *("element_at", "map_extract", "map_extract_value", "map_contains", "map_keys", "cardinality"),
+    *("list_contains", "array_contains", "list_value"),
 })  # fmt: skip
 _REFUSED = {
     "SUBQUERY": "a subquery",
@@ -134,7 +138,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, written: _Text, before: str, 
 def _walk(tree: dict[str, Any], written: _Text) -> None:
     for node in _nodes(tree):
         kind = str(node["class"])
-        at = _position(node)
+        at = _position(node, written)
         if kind not in _PARTS:
             raise written.error(f"{_REFUSED.get(kind, kind.lower())} is not allowed in a predicate", at)
         if kind == "OPERATOR" and node["type"] not in _OPERATORS:
@@ -145,23 +149,26 @@ def _walk(tree: dict[str, Any], written: _Text) -> None:
             _known_function(node, written, at)
 
 
-def _nodes(value: Any) -> Iterator[dict[str, Any]]:
+def _nodes(value: object) -> Iterator[dict[str, Any]]:
     if isinstance(value, list):
-        for one in value:
+        for one in cast("list[object]", value):
             yield from _nodes(one)
     elif isinstance(value, dict):
-        if "class" in value:
-            yield value
-            for key in _PARTS.get(value["class"], ()):
-                yield from _nodes(value[key])
+        node = cast("dict[str, Any]", value)
+        if "class" in node:
+            yield node
+            for key in _PARTS.get(node["class"], ()):
+                yield from _nodes(node[key])
         else:  # a CASE branch or a function's argument: a holder of expressions, no expression
-            for one in value.values():
+            for one in node.values():
                 yield from _nodes(one)
 
 
-def _position(node: dict[str, Any]) -> int | None:
-    offset = int(node["query_location"])
-    return None if offset > 2**32 else offset - len(_BARE)
+def _position(node: dict[str, Any], written: _Text) -> int | None:
+    """Turn the parser's position, in bytes of the whole query, into characters of the text."""
+    offset = int(node["query_location"]) - len(_BARE)
+    raw = written.text.encode()
+    return len(raw[:offset].decode(errors="ignore")) if 0 <= offset <= len(raw) else None
 
 
 def _known_column(names: list[str], written: _Text, at: int | None) -> None:
@@ -181,7 +188,9 @@ def _known_function(node: dict[str, Any], written: _Text, at: int | None) -> Non
 
 def _is_boolean(connection: duckdb.DuckDBPyConnection, written: _Text) -> None:
     connection.execute(schema.ddl("requests"))
+    connection.execute("insert into requests (request_id) values (null)")
     try:
+        connection.execute(f"select (\n{written.text}\n) from requests").fetchall()
         found = connection.execute(f"describe select (\n{written.text}\n) as answer from requests").fetchall()[0][1]
     except duckdb.Error as error:
         raise written.error(f"cannot be used ({str(error).splitlines()[0]})") from error

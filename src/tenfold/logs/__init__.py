@@ -26,7 +26,7 @@ READERS: tuple[Reader, ...] = (
     OPENAI_CHAT,
 )
 
-from tenfold.logs.load import load  # noqa: E402 -- the load needs the readers
+from tenfold.logs.loading import load  # noqa: E402 -- the load needs the readers
 from tenfold.logs.log import Log, open_log  # noqa: E402
 
 __all__ = ["READERS", "Log", "load", "open_log"]

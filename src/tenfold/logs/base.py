@@ -19,6 +19,7 @@ Kind = Literal["ndjson", "csv", "parquet"]
 # A tree of raw values: a type name, an object, or a list of objects.
 Tree = dict[str, "str | Tree | list[Tree]"]
 
+_DOT = re.compile(r"(?<!\\)\.")
 _LISTED = re.compile(r"(?P<list>\w+)\[(?P<key>\w+)=(?P<value>\w+)\]\.(?P<leaf>\w+)")
 
 
@@ -49,15 +50,13 @@ class Children(NamedTuple):
     """Further rows that one record holds.
 
     Args:
-        each: SQL list over the raw row ``r``; every entry becomes ``r.it``.
-        where: SQL condition on ``r.it``.
-        suffix: SQL text that tells the child from its parent, appended to its id.
+        each: SQL list over the raw row ``r``; every entry becomes ``r.it``, its number ``r.it_number``.
+        suffix: SQL text that tells the child from its parent, appended to its dedup key.
         fields: Columns that differ from the parent's.
         usage: SQL of the child's own usage object.
     """
 
     each: str
-    where: str
     suffix: str
     fields: Mapping[str, str]
     usage: str
@@ -156,6 +155,18 @@ def _path_sql(shape: UsageShape, root: str, path: str) -> str:
     return f"{member(root, path)}::VARCHAR"
 
 
+def steps(path: str) -> list[str]:
+    r"""Split a dotted path; ``\\.`` is a dot within a name.
+
+    Args:
+        path: The path.
+
+    Returns:
+        Its names.
+    """
+    return [step.replace("\\.", ".") for step in _DOT.split(path)]
+
+
 def member(root: str, path: str) -> str:
     """Write a dotted path as SQL struct access.
 
@@ -166,7 +177,19 @@ def member(root: str, path: str) -> str:
     Returns:
         SQL expression.
     """
-    return root + "".join(f'."{step}"' for step in path.split("."))
+    return root + "".join(f".{identifier(step)}" for step in steps(path))
+
+
+def identifier(name: str) -> str:
+    """Quote a name for SQL.
+
+    Args:
+        name: Any name.
+
+    Returns:
+        The quoted identifier.
+    """
+    return '"' + name.replace('"', '""') + '"'
 
 
 def tree(leaves: Mapping[str, str]) -> Tree:
@@ -181,7 +204,7 @@ def tree(leaves: Mapping[str, str]) -> Tree:
     root: Tree = {}
     for path, kind in leaves.items():
         node = root
-        *above, leaf = path.split(".")
+        *above, leaf = steps(path)
         for step in above:
             name = step.removesuffix("[]")
             held = node.setdefault(name, [{}] if step.endswith("[]") else {})
@@ -205,5 +228,5 @@ def duckdb_type(node: str | Tree | list[Tree]) -> str:
         return node
     if isinstance(node, list):
         return f"{duckdb_type(node[0])}[]"
-    members = ", ".join(f'"{name}" {duckdb_type(held)}' for name, held in node.items())
+    members = ", ".join(f"{identifier(name)} {duckdb_type(held)}" for name, held in node.items())
     return f"STRUCT({members})"

@@ -32,14 +32,17 @@ def cells_sql(source: str, thresholds: Iterable[int], sign: int = 1) -> str:
     requests = steps.filled("cells_requests", requests=source, condition="true")
     cells = steps.filled(
         "cells_grouped",
-        cells=f"(\n{requests}\n)",
+        cells="request_cells",
         dimensions="".join(f"{name},\n  " for name in schema.CUBE_DIMENSIONS),
         context=steps.context_bucket(thresholds),
         condition="true",
     )
     keys = ", ".join(name for name in _KEYS if name != "day")
     sums = ", ".join(f"{sign} * {name} AS {name}" for name in _SUMS)
-    return f"SELECT CASE WHEN is_dated THEN day END AS day, {keys}, {sums}\nFROM (\n{cells}\n)"
+    return (
+        f"WITH request_cells AS (\n{requests}\n),\ngrouped AS (\n{cells}\n)\n"
+        f"SELECT CASE WHEN is_dated THEN day END AS day, {keys}, {sums} FROM grouped"
+    )
 
 
 def thresholds_of(connection: duckdb.DuckDBPyConnection) -> tuple[int, ...] | None:
@@ -96,8 +99,7 @@ def compact(connection: duckdb.DuckDBPyConnection, *, force: bool) -> None:
     keys = ", ".join(_KEYS)
     sums = ", ".join(f"sum({name})::BIGINT AS {name}" for name in _SUMS)
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {keys}, {sums} FROM cube GROUP BY ALL "
-        "HAVING sum(requests) <> 0"
+        f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {keys}, {sums} FROM cube GROUP BY ALL HAVING sum(requests) <> 0"
     )
     connection.execute("DELETE FROM cube")
     connection.execute("INSERT INTO cube BY NAME FROM cells")

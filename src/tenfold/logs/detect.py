@@ -55,7 +55,7 @@ def content(file: Path, columns_of_parquet: Sequence[str] | None = None) -> Cont
         return Content("ndjson", "", tuple(names), records)
     first = next((line for line in text.split("\n") if line.strip()), "")
     delimiter = max(",;\t|", key=first.count)
-    header = next(csv.reader([first.rstrip("\r")], delimiter=delimiter), [])
+    header: list[str] = next(csv.reader([first.rstrip("\r")], delimiter=delimiter), list[str]())
     return Content("csv", delimiter, tuple(name.strip() for name in header), ())
 
 
@@ -145,12 +145,14 @@ def fits(rule: Detect, record: Mapping[str, object]) -> bool:
 
 
 def _value(record: Mapping[str, object], path: str) -> object:
-    node: object = record
-    for step in path.split("."):
-        if not isinstance(node, dict):
+    *above, leaf = path.split(".")
+    node = record
+    for step in above:
+        held = node.get(step)
+        if not isinstance(held, dict):
             return None
-        node = cast("dict[str, object]", node).get(step)
-    return node
+        node = cast("dict[str, object]", held)
+    return node.get(leaf)
 
 
 def _has(record: Mapping[str, object], path: str) -> bool:

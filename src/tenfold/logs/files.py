@@ -14,7 +14,7 @@ import zstandard
 from tenfold.errors import LogFormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _CHUNK = 1 << 20
 Packing = Literal["none", "gzip", "zstd"]
@@ -62,7 +62,8 @@ def find(paths: str | Path | Iterable[str | Path]) -> list[Path]:
         elif one.exists():
             files = [one]
         else:
-            files = sorted(Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file())
+            matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 -- Path.glob refuses absolute patterns
+            files = sorted(Path(name) for name in matches if Path(name).is_file())
         if not files:
             raise LogFormatError(f"{path}: no such file, directory or match. Check the path")
         found.update(dict.fromkeys(files))
@@ -91,12 +92,12 @@ def packing(file: Path) -> Packing:
     return "zstd" if magic == b"\x28\xb5\x2f\xfd" else "none"
 
 
-def chunks(file: Path, digest: hashlib._Hash | None = None) -> Iterator[bytes]:
+def chunks(file: Path, note: Callable[[bytes], object] | None = None) -> Iterator[bytes]:
     """Read a file unpacked, in pieces.
 
     Args:
         file: The file.
-        digest: Takes the bytes as they lie on disk.
+        note: Takes the bytes as they lie on disk.
 
     Yields:
         Pieces of the unpacked content.
@@ -107,7 +108,7 @@ def chunks(file: Path, digest: hashlib._Hash | None = None) -> Iterator[bytes]:
     kind = packing(file)
     with file.open("rb") as handle:
         raw = iter(lambda: handle.read(_CHUNK), b"")
-        pieces = _hashed(raw, digest)
+        pieces = _noted(raw, note)
         if kind == "none":
             yield from pieces
         elif kind == "gzip":
@@ -116,10 +117,10 @@ def chunks(file: Path, digest: hashlib._Hash | None = None) -> Iterator[bytes]:
             yield from _unzstd(pieces)
 
 
-def _hashed(pieces: Iterator[bytes], digest: hashlib._Hash | None) -> Iterator[bytes]:
+def _noted(pieces: Iterator[bytes], note: Callable[[bytes], object] | None) -> Iterator[bytes]:
     for piece in pieces:
-        if digest is not None:
-            digest.update(piece)
+        if note is not None:
+            note(piece)
         yield piece
 
 
@@ -174,7 +175,7 @@ def scan(file: Path) -> Scan:
     digest = hashlib.sha256()
     lines, last, truncated = 0, b"\n", False
     try:
-        for piece in chunks(file, digest):
+        for piece in chunks(file, digest.update):
             if piece:
                 lines += piece.count(b"\n")
                 last = piece[-1:]

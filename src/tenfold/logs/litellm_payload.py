@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader
-from tenfold.logs.litellm_spend import FAILED, METADATA_LEAVES, USAGE, common_fields, unknown_if_failed
+from tenfold.logs.litellm_spend import FAILED, METADATA_LEAVES, STARTED, USAGE, common_fields, unknown_if_failed
 from tenfold.usage.shapes import LITELLM as SHAPE
 
 LITELLM_PAYLOAD = Reader(
@@ -46,20 +46,22 @@ LITELLM_PAYLOAD = Reader(
         "team": sql.first("r.metadata.user_api_key_team_id", "r.metadata.user_api_key_team_alias"),
         "user_id": sql.first("r.end_user", "r.metadata.user_api_key_user_id"),
         "api_key_id": sql.first("r.metadata.user_api_key_hash", "r.metadata.user_api_key_alias"),
-        "duration_ms": sql.milliseconds(sql.text('r."startTime"'), sql.text('r."endTime"')),
-        "ttft_ms": sql.milliseconds(sql.text('r."startTime"'), sql.text('r."completionStartTime"')),
+        "duration_ms": sql.milliseconds(STARTED, sql.text('r."endTime"')),
+        "ttft_ms": sql.milliseconds(STARTED, sql.text('r."completionStartTime"')),
         "is_stream": sql.text("r.stream"),
         "http_status": sql.first("r.error_information.error_code", "r.metadata.error_information.error_code"),
         "cost_logged_usd": sql.text("r.response_cost"),
     },
-    ts=sql.text('r."startTime"'),
+    ts=STARTED,
     dedup_key="'litellm|' || coalesce(nullif(r.litellm_call_id, ''), "
-    f"nullif(r.id, '') || '|' || coalesce({sql.text('r.\"startTime\"')}, '') || '|' || coalesce(r.model, ''))",
+    f"nullif(r.id, '') || '|' || coalesce({STARTED}, '') || '|' || coalesce(r.model, ''))",
     counts={
         "input_tokens": unknown_if_failed("r.prompt_tokens", "input_tokens"),
         "output_tokens": unknown_if_failed("r.completion_tokens", "output_tokens"),
     },
     total=f"CASE WHEN NOT {FAILED} THEN nullif({sql.text('r.total_tokens')}, '') END",
     zone="UTC",
-    detect=Detect(keys=(("response_cost", "call_type", "startTime"), ("litellm_call_id", "prompt_tokens", "startTime"))),
+    detect=Detect(
+        keys=(("response_cost", "call_type", "startTime"), ("litellm_call_id", "prompt_tokens", "startTime"))
+    ),
 )

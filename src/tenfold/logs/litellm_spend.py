@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader, usage_leaves, usage_sql
+from tenfold.store.database import quoted
 from tenfold.usage.shapes import LITELLM as SHAPE
 
+STARTED = sql.text('r."startTime"')
 USAGE = "r.metadata.usage_object"
 # Calls that read back a stored object: its usage is repeated, not billed again.
 RETRIEVALS = (
@@ -32,7 +34,8 @@ RETRIEVALS = (
     "aretrieve_fine_tuning_job",
     "retrieve_fine_tuning_job",
 )
-IS_RETRIEVAL = f"lower(r.call_type) IN ({', '.join(f"'{name}'" for name in RETRIEVALS)})"
+_NAMED = ", ".join(quoted(name) for name in RETRIEVALS)
+IS_RETRIEVAL = f"lower(r.call_type) IN ({_NAMED})"
 STATUS = "lower(coalesce(r.status, 'success'))"
 FAILED = f"({STATUS} IN ('failure', 'error'))"
 METADATA_LEAVES = {
@@ -72,6 +75,7 @@ def common_fields() -> dict[str, str]:
     Returns:
         Requests column -> SQL over ``r``.
     """
+    reported = unknown_if_failed("r.prompt_tokens", "input_tokens")
     retries = sql.text("r.metadata.attempted_retries")
     return {
         "provider": "r.custom_llm_provider",
@@ -83,11 +87,9 @@ def common_fields() -> dict[str, str]:
         "attempt": retries,
         "environment": "NULL",
         "status": STATUS,
-        "http_status": sql.first(
-            "r.metadata.error_information.error_code", f"CASE WHEN NOT {FAILED} THEN '200' END"
-        ),
-        "is_billable": f"NOT ({IS_RETRIEVAL} OR ({FAILED} AND {unknown_if_failed('r.prompt_tokens', 'input_tokens')} IS NULL))",
-        "gateway_cache_hit": f"lower({sql.text('r.cache_hit')}) = 'true'",
+        "http_status": sql.first("r.metadata.error_information.error_code", f"CASE WHEN NOT {FAILED} THEN '200' END"),
+        "is_billable": f"NOT ({IS_RETRIEVAL} OR ({FAILED} AND {reported} IS NULL))",
+        "gateway_cache_hit": f"lower(nullif({sql.text('r.cache_hit')}, '')) = 'true'",
     }
 
 
@@ -131,14 +133,14 @@ LITELLM_SPEND = Reader(
         "user_id": sql.first("r.end_user", 'r."user"'),
         "api_key_id": sql.first("r.api_key", "r.metadata.user_api_key_hash"),
         "client": "r.metadata.user_api_key_alias",
-        "duration_ms": sql.milliseconds(sql.text('r."startTime"'), sql.text('r."endTime"')),
-        "ttft_ms": sql.milliseconds(sql.text('r."startTime"'), sql.text('r."completionStartTime"')),
+        "duration_ms": sql.milliseconds(STARTED, sql.text('r."endTime"')),
+        "ttft_ms": sql.milliseconds(STARTED, sql.text('r."completionStartTime"')),
         "cost_logged_usd": sql.text("r.spend"),
     },
-    ts=sql.text('r."startTime"'),
+    ts=STARTED,
     # Ids may be reused by a server, or be the text "None": only the proxy's own call id stands alone.
     dedup_key="'litellm|' || coalesce(nullif(r.litellm_call_id, ''), "
-    f"nullif(r.request_id, '') || '|' || coalesce({sql.text('r.\"startTime\"')}, '') || '|' || coalesce(r.model, ''))",
+    f"nullif(r.request_id, '') || '|' || coalesce({STARTED}, '') || '|' || coalesce(r.model, ''))",
     counts={
         "input_tokens": unknown_if_failed("r.prompt_tokens", "input_tokens"),
         "output_tokens": unknown_if_failed("r.completion_tokens", "output_tokens"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tenfold.errors import StoreError
 from tenfold.store.database import Store, query
@@ -15,18 +15,30 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+class Summary(TypedDict):
+    """What a load did, as ``tenfold load --json`` prints it."""
+
+    files: int
+    requests: int
+    duplicates: int
+    merged: int
+    rejected: int
+    flagged: int
+    by_format: dict[str, int]
+
+
 class Log:
     """Requests in a store, ready to be priced.
 
     Args:
         store: The store.
-        summary: What this load did; of everything in the store where nothing was loaded.
+        summary: What this load did (see ``Summary``); of everything in the store where nothing was loaded.
         loads: First and last row of `loads` that this load wrote; None for everything.
     """
 
-    def __init__(self, store: Store, summary: Mapping[str, object], loads: tuple[int, int] | None = None) -> None:
+    def __init__(self, store: Store, summary: Mapping[str, Any], loads: tuple[int, int] | None = None) -> None:
         self.store = store
-        self.summary = dict(summary)
+        self.summary: dict[str, Any] = dict(summary)
         self._loads = loads
 
     @property
@@ -54,7 +66,9 @@ class Log:
 
     def __repr__(self) -> str:
         where = self.store.path or "memory"
-        counted = ", ".join(f"{self.summary[name]:,} {name}" for name in ("requests", "duplicates", "merged", "rejected"))
+        counted = ", ".join(
+            f"{self.summary[name]:,} {name}" for name in ("requests", "duplicates", "merged", "rejected")
+        )
         return f"Log({where}: {counted})"
 
 
@@ -78,7 +92,14 @@ def open_log(db: str | Path) -> Log:
         ).fetchall()
     if not rows:
         raise StoreError(f"{db}: nothing has been loaded yet. Load logs with: tenfold load PATH... --db {db}")
-    names = ("files", "requests", "duplicates", "merged", "rejected", "flagged")
-    summary: dict[str, object] = {name: sum(int(row[i + 1]) for row in rows) for i, name in enumerate(names)}
-    summary["by_format"] = {row[0]: int(row[2]) for row in rows}
+    files, requests, duplicates, merged, rejected, flagged = (sum(int(row[i]) for row in rows) for i in range(1, 7))
+    summary = Summary(
+        files=files,
+        requests=requests,
+        duplicates=duplicates,
+        merged=merged,
+        rejected=rejected,
+        flagged=flagged,
+        by_format={row[0]: int(row[2]) for row in rows},
+    )
     return Log(store, summary)

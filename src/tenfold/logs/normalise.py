@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LINE = "_tenfold_line"
 REPAIRED = "_tenfold_repaired"
+LOAD = "_tenfold_load"
 _INPUT_MEDIA = ("input_audio_tokens", "input_image_tokens", "input_video_tokens")
 _INPUT_SIDE = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens", *_INPUT_MEDIA)
 _OUTPUT_SIDE = ("output_tokens", "reasoning_tokens", "output_audio_tokens", "output_image_tokens", "web_searches")
@@ -32,20 +33,14 @@ _WRITTEN = r'"?([0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.[0-9]*)?([eE][+]?[0-9]+)?"?'
 def insert_sql(
     reader: Reader,
     *,
-    source: str,
-    first_line: int,
-    load_id: int,
     zone: str | None,
     constants: Mapping[str, str],
     child: Children | None = None,
 ) -> str:
-    """Write the statement that turns staged raw rows into rows of `batch`.
+    """Write the statement that turns rows of `raw` into rows of `batch`; `sources` says which file each is from.
 
     Args:
         reader: The format.
-        source: File name to record.
-        first_line: Line of the first staged row where rows and lines run together.
-        load_id: Row of `loads`.
         zone: Zone that naive times mean; None: the reader's, else UTC and a flag.
         constants: Column -> value that overrides the source's.
         child: Take these further rows of each record instead of the record itself.
@@ -63,12 +58,12 @@ def insert_sql(
         "ts": "ts",
         "flags": _flags(reader, naive=naive_zone is None),
         "source_format": quoted(reader.name),
-        "source_file": quoted(source),
+        "source_file": "source_file",
         "source_line": "source_line",
         "dedup_key": "dedup_key",
         "id_hash": "md5_number_lower(dedup_key)",
         "price_key": "NULL",
-        "load_id": str(load_id),
+        "load_id": "load_id",
     }
     token_names = set(schema.TOKEN_COLUMNS)
     select = ",\n  ".join(
@@ -76,7 +71,7 @@ def insert_sql(
         for name in columns
     )
     return (
-        f"INSERT INTO batch\nWITH projected AS (\n{_projected(reader, fields, key, first_line, child)}\n),\n"
+        f"INSERT INTO batch\nWITH projected AS (\n{_projected(reader, fields, key, child)}\n),\n"
         f"counted AS (\n{_counted(sql.time('ts_text', naive_zone or 'UTC'))}\n),\n"
         f"filled AS (\n{_filled(shape)}\n),\n"
         f"proven AS (\n{_proven(shape)}\n),\n"
@@ -86,20 +81,20 @@ def insert_sql(
     )
 
 
-def _projected(reader: Reader, fields: Mapping[str, str], key: str, first_line: int, child: Children | None) -> str:
+def _projected(reader: Reader, fields: Mapping[str, str], key: str, child: Children | None) -> str:
     shape, root = reader.shape, child.usage if child else reader.usage
-    own_counts = {} if child else reader.counts
     parts = [
-        f'coalesce(r."{LINE}", r.rowid + {first_line}) AS source_line',
+        f'coalesce(r."{LINE}", r.rowid + s.line_of_row_0) AS source_line',
+        "s.source_file AS source_file",
+        "s.load_id AS load_id",
         f'coalesce(r."{REPAIRED}", false) AS repaired',
         f"nullif({reader.ts}, '') AS ts_text",
         f"({key})::VARCHAR AS dedup_key",
     ]
-    for column in schema.REQUESTS:
-        if column.name not in _OWN and column.name not in schema.TOKEN_COLUMNS:
-            parts.append(f"{fields.get(column.name, 'NULL')} AS f_{column.name}")
+    told = [c.name for c in schema.REQUESTS if c.name not in _OWN and c.name not in schema.TOKEN_COLUMNS]
+    parts += [f"{fields.get(name, 'NULL')} AS f_{name}" for name in told]
     for name in schema.TOKEN_COLUMNS:
-        raw = own_counts.get(name) or usage_sql(shape, root, shape.counts.get(name, ()))
+        raw = (not child and reader.counts.get(name)) or usage_sql(shape, root, shape.counts.get(name, ()))
         parts.append(f"{raw} AS c_{name}")
     total = reader.total if reader.total and not child else usage_sql(shape, root, shape.total)
     parts += [
@@ -109,12 +104,16 @@ def _projected(reader: Reader, fields: Mapping[str, str], key: str, first_line: 
         f"{_unknown_meter(shape, root)} AS unknown_meter",
         f"{_open_sum(shape, root)} AS open_sum",
     ]
-    parts += [f"{member(root, rule)} IS NOT NULL AS {_presence(rule)}" for rule in _details(shape)]
+    parts += [
+        f"{_any(f'{member(root, path)} IS NOT NULL' for path in rule.split('|'))} AS {_presence(rule)}"
+        for rule in _details(shape)
+    ]
     parts += [f"({condition}) AS x_{flag}" for flag, condition in reader.flags.items()]
     origin = "raw r"
     if child:
-        origin = f"(SELECT r.*, r.rowid AS rowid, unnest({child.each}) AS it FROM raw r) r WHERE {child.where}"
-    return "  SELECT " + ",\n    ".join(parts) + f"\n  FROM {origin}"
+        unnested = f"unnest({child.each}) AS it, generate_subscripts({child.each}, 1) AS it_number"
+        origin = f"(SELECT r.*, r.rowid AS rowid, {unnested} FROM raw r) r"
+    return "  SELECT " + ",\n    ".join(parts) + f'\n  FROM {origin} JOIN sources s ON s.load_id = r."{LOAD}"'
 
 
 def _details(shape: UsageShape) -> list[str]:
@@ -122,7 +121,7 @@ def _details(shape: UsageShape) -> list[str]:
 
 
 def _presence(rule: str) -> str:
-    return f"has_{rule.replace('.', '_')}"
+    return "has_" + rule.replace(".", "_").replace("|", "_or_")
 
 
 def _unknown_meter(shape: UsageShape, root: str) -> str:
@@ -290,15 +289,14 @@ def _field(name: str) -> str:
         return sql.words(raw, _WORDS[name])
     if name == "token_source":
         return f"coalesce({raw}, CASE WHEN any_usage THEN 'reported' END)"
-    if name in {"duration_ms", "ttft_ms", "queue_ms"}:
+    if name.endswith("_ms"):
         return f"CASE WHEN TRY_CAST({raw} AS DOUBLE) >= 0 THEN TRY_CAST({raw} AS DOUBLE) END"
-    if kind == "VARCHAR":
-        return f"nullif({raw}::VARCHAR, '')"
-    if kind == "VARCHAR[]":
-        return f"TRY(from_json({raw}::VARCHAR, '[\"VARCHAR\"]'))"
-    if kind.startswith("MAP"):
-        return f"TRY({raw}::VARCHAR::JSON::{kind})"
-    return f"TRY_CAST({raw} AS {kind})"
+    by_type = {
+        "VARCHAR": f"nullif({raw}::VARCHAR, '')",
+        "VARCHAR[]": f"TRY(from_json({raw}::VARCHAR, '[\"VARCHAR\"]'))",
+        "MAP(VARCHAR, VARCHAR)": f"TRY({raw}::VARCHAR::JSON::{kind})",
+    }
+    return by_type.get(kind, f"TRY_CAST({raw} AS {kind})")
 
 
 def _flags(reader: Reader, *, naive: bool) -> str:

@@ -15,7 +15,10 @@ SHAPE = UsageShape(
     },
     marks=(),
     total=OPENAI_CHAT.total,
-    absent=OPENAI_CHAT.absent,
+    absent={
+        name: "|".join(shape.absent[name] for shape in (OPENAI_CHAT, OPENAI_RESPONSES) if name in shape.absent)
+        for name in OPENAI_CHAT.absent
+    },
     zero_below=OPENAI_CHAT.zero_below,
     open_objects=OPENAI_RESPONSES.open_objects,
     open_known=OPENAI_RESPONSES.open_known,
@@ -62,8 +65,7 @@ OPENAI_BATCH = Reader(
         "feature": f"{_BODY}.metadata.feature",
         "environment": f"{_BODY}.metadata.environment",
         "status": "CASE WHEN r.error.code = 'batch_expired' THEN 'expired' WHEN r.error.code = 'batch_cancelled' "
-        f"THEN 'cancelled' WHEN {_FAILED} THEN 'error' WHEN {_BODY}.choices[1].finish_reason = 'length' THEN "
-        f"'incomplete' ELSE coalesce({_BODY}.status, 'success') END",
+        f"THEN 'cancelled' WHEN {_FAILED} THEN 'error' ELSE coalesce({_BODY}.status, 'success') END",
         "finish_reason": sql.first(f"{_BODY}.choices[1].finish_reason", f"{_BODY}.incomplete_details.reason"),
         "http_status": sql.text("r.response.status_code"),
         "is_billable": f"NOT {_FAILED} OR {_BODY}.usage IS NOT NULL",

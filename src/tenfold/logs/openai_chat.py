@@ -6,7 +6,8 @@ from tenfold.logs import envelope, sql
 from tenfold.logs.base import Detect, Reader, usage_leaves
 from tenfold.usage.shapes import OPENAI_CHAT as SHAPE
 
-FAILED = 'r.error IS NOT NULL OR TRY_CAST(r.status_code::VARCHAR AS INTEGER) >= 400'
+FAILED = "r.error IS NOT NULL OR TRY_CAST(r.status_code::VARCHAR AS INTEGER) >= 400"
+BY_OBJECT = "CASE r.object WHEN 'chat.completion.chunk' THEN 'true' WHEN 'chat.completion' THEN 'false' END"
 REASON = "r.choices[1].finish_reason"
 
 OPENAI_CHAT = Reader(
@@ -37,9 +38,8 @@ OPENAI_CHAT = Reader(
             "region": 'r."_log".region',
             "service_tier": sql.first("r.service_tier", "r.usage.service_tier"),
             "operation": "'chat'",
-            "is_stream": f"coalesce({sql.text('r._log.stream')}, CASE r.object WHEN 'chat.completion.chunk' THEN 'true' "
-            "WHEN 'chat.completion' THEN 'false' END)",
-            "status": f"CASE WHEN {FAILED} THEN 'error' WHEN {REASON} = 'length' THEN 'incomplete' ELSE 'success' END",
+            "is_stream": f"coalesce({sql.text('r._log.stream')}, {BY_OBJECT})",
+            "status": f"CASE WHEN {FAILED} THEN 'error' ELSE 'success' END",
             "finish_reason": REASON,
             "http_status": f"coalesce({sql.text('r.status_code')}, {sql.text('r._log.http_status')})",
             "is_billable": f"CASE WHEN {FAILED} THEN r.usage IS NOT NULL ELSE true END",

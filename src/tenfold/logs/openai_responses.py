@@ -42,7 +42,9 @@ OPENAI_RESPONSES = Reader(
             "duration_ms": f"coalesce(TRY_CAST({sql.text('r._log.duration_ms')} AS DOUBLE), "
             f"round({sql.milliseconds(_CREATED, _COMPLETED)}, 3))",
             "status": sql.first("r.status", "CASE WHEN r.error IS NOT NULL THEN 'error' ELSE 'success' END"),
-            "finish_reason": sql.first("r.incomplete_details.reason", "CASE WHEN r.status = 'completed' THEN 'stop' END"),
+            "finish_reason": sql.first(
+                "r.incomplete_details.reason", "CASE WHEN r.status = 'completed' THEN 'stop' END"
+            ),
             "http_status": sql.text("r._log.http_status"),
             "is_billable": "r.status IS DISTINCT FROM 'failed' OR r.usage IS NOT NULL",
         }

@@ -49,13 +49,23 @@ def publish(
         "FROM batch b JOIN judged j ON j.row_id = b.rowid WHERE j.verdict = 'conflict'"
     )
     _count(connection, first_load, last_load)
-    for table in ("judged", "displaced", "suspects"):
+    for table in ("repeats", "judged", "displaced", "suspects"):
         connection.execute(f"DROP TABLE {table}")
 
 
+_SAID = f"hash({', '.join(f'{{0}}.{name}' for name in _PAYLOAD)})"
+
+
 def _judge(connection: duckdb.DuckDBPyConnection) -> None:
+    # What repeats a stored row word for word (a file that has grown since) needs no further look.
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE repeats AS\n"
+        f"WITH held AS (SELECT r.id_hash, r.dedup_key, {_SAID.format('r')} AS payload FROM requests r\n"
+        "  WHERE id_hash IN (SELECT id_hash FROM batch))\n"
+        "SELECT b.rowid AS row_id FROM batch b JOIN held h ON h.id_hash = b.id_hash AND h.dedup_key = b.dedup_key "
+        f"AND h.payload = {_SAID.format('b')}"
+    )
     counts = ", ".join(_COUNTS)
-    payload = f"hash({', '.join(f'{{0}}.{name}' for name in _PAYLOAD)})"
     columns = f"dedup_key, provider, model, {counts}"
     known = " + ".join(f"({name} IS NOT NULL)::INTEGER" for name in _COUNTS)
     full = " + ".join(f"({name} IS NOT NULL)::INTEGER" for name in _FULLNESS)
@@ -66,14 +76,15 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
     same = " AND ".join(f"coalesce(c.{name} = a.{name}, true)" for name in ("provider", "model"))
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE judged AS\n"
-        "WITH shared AS (\n"
-        "  SELECT id_hash FROM batch WHERE dedup_key IS NOT NULL GROUP BY id_hash HAVING count(*) > 1\n"
-        "  UNION SELECT id_hash FROM batch SEMI JOIN requests USING (id_hash)\n),\n"
+        "WITH fresh AS (SELECT b.*, b.rowid AS row_id FROM batch b ANTI JOIN repeats p ON p.row_id = b.rowid),\n"
+        "shared AS (\n"
+        "  SELECT id_hash FROM fresh WHERE dedup_key IS NOT NULL GROUP BY id_hash HAVING count(*) > 1\n"
+        "  UNION SELECT id_hash FROM fresh SEMI JOIN requests USING (id_hash)\n),\n"
         "candidates AS (\n"
-        f"  SELECT true AS stored, r.rowid AS row_id, {payload.format('r')} AS payload, {shape}, {columns}\n"
+        f"  SELECT true AS stored, r.rowid AS row_id, {_SAID.format('r')} AS payload, {shape}, {columns}\n"
         "  FROM requests r WHERE id_hash IN (FROM shared)\n"
-        f"  UNION ALL SELECT false, b.rowid, {payload.format('b')}, {known}, {size}, {full}, {columns}\n"
-        "  FROM batch b WHERE id_hash IN (FROM shared)\n),\n"
+        f"  UNION ALL SELECT false, b.row_id, {_SAID.format('b')}, {known}, {size}, {full}, {columns}\n"
+        "  FROM fresh b WHERE id_hash IN (FROM shared)\n),\n"
         # A stored row stands before the batch; within each, the order of arrival.
         "ordered AS (SELECT *, row_number() OVER (PARTITION BY dedup_key ORDER BY NOT stored, row_id) AS place "
         "FROM candidates),\n"
@@ -95,22 +106,28 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
         "AND EXISTS (SELECT 1 FROM judged w WHERE w.dedup_key = j.dedup_key AND w.wins AND NOT w.stored)"
     )
     connection.execute("DELETE FROM judged WHERE stored")
-    place = f"hash({', '.join(f'b.{name}' for name in _PAYLOAD)})"
+    connection.execute("INSERT INTO judged SELECT NULL, false, row_id, true, false, 'duplicate' FROM repeats")
+    said = f"b.rowid AS row_id, {_SAID.format('b')} AS payload"
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE suspects AS\n"
-        f"WITH nameless AS (SELECT b.rowid AS row_id, {place} AS payload FROM batch b WHERE dedup_key IS NULL),\n"
+        f"WITH nameless AS (SELECT {said} FROM batch b WHERE dedup_key IS NULL),\n"
         "repeated AS (SELECT payload FROM nameless GROUP BY payload HAVING count(*) > 1)\n"
         "SELECT row_id FROM nameless SEMI JOIN repeated USING (payload)"
     )
 
 
-_PRICED = "coalesce({0}.provider, ''), coalesce({0}.model, ''), coalesce({0}.service_tier, 'standard'), coalesce({0}.region, '')"
+_PRICED = {
+    "provider": "coalesce(b.provider, '')",
+    "model": "coalesce(b.model, '')",
+    "service_tier": "coalesce(b.service_tier, 'standard')",
+    "region": "coalesce(b.region, '')",
+}
 
 
 def _price_keys(connection: duckdb.DuckDBPyConnection) -> None:
-    names = ", ".join(schema.names("price_keys")[1:])
+    names = ", ".join(_PRICED)
     connection.execute(
-        f"INSERT INTO price_keys WITH found AS (SELECT DISTINCT {_PRICED.format('batch')} FROM batch),\n"
+        f"INSERT INTO price_keys WITH found AS (SELECT DISTINCT {', '.join(_PRICED.values())} FROM batch b),\n"
         f"named AS (SELECT * FROM found AS f ({names})),\n"
         f"fresh AS (FROM named EXCEPT SELECT {names} FROM price_keys)\n"
         "SELECT (SELECT coalesce(max(price_key), 0) FROM price_keys) + row_number() OVER "
@@ -119,16 +136,10 @@ def _price_keys(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _insert(connection: duckdb.DuckDBPyConnection) -> None:
-    columns = ", ".join(
-        {
-            "price_key": "k.price_key",
-            "flags": "CASE WHEN s.row_id IS NULL THEN b.flags ELSE list_append(coalesce(b.flags, []), 'dup_suspect') END",
-        }.get(name, f"b.{name}")
-        for name in schema.names("requests")
-    )
-    names = schema.names("price_keys")[1:]
-    mine = ("coalesce(b.provider, '')", "coalesce(b.model, '')", "coalesce(b.service_tier, 'standard')", "coalesce(b.region, '')")
-    matched = " AND ".join(f"k.{name} = {value}" for name, value in zip(names, mine, strict=True))
+    flags = "CASE WHEN s.row_id IS NULL THEN b.flags ELSE list_append(coalesce(b.flags, []), 'dup_suspect') END"
+    own = {"price_key": "k.price_key", "flags": flags}
+    columns = ", ".join(own.get(name, f"b.{name}") for name in schema.names("requests"))
+    matched = " AND ".join(f"k.{name} = {value}" for name, value in _PRICED.items())
     connection.execute(
         f"INSERT INTO requests SELECT {columns} FROM batch b JOIN price_keys k ON {matched}\n"
         "LEFT JOIN suspects s ON s.row_id = b.rowid\n"

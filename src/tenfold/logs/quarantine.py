@@ -7,7 +7,7 @@ import io
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from tenfold.logs.files import TruncatedArchive, lines
 from tenfold.logs.normalise import LINE, REPAIRED
@@ -25,11 +25,17 @@ _TOKEN = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)(?P<end>"?)(?P<colon>\s*:)?|[^"]
 _SAFE = re.compile(r"true|false|null|NaN|[-+]?[0-9][0-9.,eE+-]*|[\[\]{}:,\s]+")
 
 
-class Reject(NamedTuple):
-    """Why a line is no record."""
+class NotARecord(Exception):  # noqa: N818 -- a finding about a line, handled line by line
+    """Why a line is no record.
 
-    reason: str
-    path: str | None = None
+    Args:
+        reason: In words.
+        path: JSON path that it is about.
+    """
+
+    def __init__(self, reason: str, path: str | None = None) -> None:
+        super().__init__(reason)
+        self.path = path
 
 
 class DuplicateKeyError(ValueError):
@@ -53,15 +59,16 @@ def pass_json(file: Path, tree: Tree, good: TextIO, bad: TextIO, *, keep_text: b
     names = _names(tree)
     number = 0
     try:
-        for number, line in lines(file):  # noqa: B007 -- the last number is needed after the loop
+        for number, line in lines(file):
             raw = line.removesuffix(b"\r")
             if number == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
             if not raw.strip():
                 continue
-            found = _record(raw, tree)
-            if isinstance(found, Reject):
-                _put(bad, number, found, excerpt(raw, names, keep_text=keep_text))
+            try:
+                found = _record(raw, tree)
+            except NotARecord as reject:
+                _put(bad, number, reject, excerpt(raw, names, keep_text=keep_text))
                 continue
             found[LINE] = number
             text = json.dumps(found, ensure_ascii=False)
@@ -70,36 +77,37 @@ def pass_json(file: Path, tree: Tree, good: TextIO, bad: TextIO, *, keep_text: b
             good.write(text + "\n")
             written += 1
     except TruncatedArchive:
-        _put(bad, number + 1, Reject("the archive ends before its data do; the lines before are loaded"), None)
+        _put(bad, number + 1, NotARecord("the archive ends before its data do; the lines before are loaded"), None)
     return written
 
 
-def _record(raw: bytes, tree: Tree) -> dict[str, object] | Reject:
+def _record(raw: bytes, tree: Tree) -> dict[str, object]:
     repaired = b"\0" in raw
-    if repaired:
-        raw = raw.replace(b"\0", b"")
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return Reject(f"not valid UTF-8 at byte {error.start + 1}")
-    try:
-        value: object = json.loads(text, object_pairs_hook=_unique)
-    except DuplicateKeyError as error:
-        return Reject(f"key {error} stands twice in one object", str(error))
-    except json.JSONDecodeError as error:
-        return Reject(f"not valid JSON: {error.msg} at column {error.pos + 1}")
-    except RecursionError:
-        return Reject("not usable JSON: nested too deeply")
-    except ValueError:
-        return Reject("not usable JSON: a number has too many digits")
+    value = _parsed(raw.replace(b"\0", b""))
     if not isinstance(value, dict):
-        return Reject(f"no record: a JSON {_kind(value)} where an object was expected", "$")
+        raise NotARecord(f"no record: a JSON {_kind(value)} where an object was expected", "$")
     found = _prune(cast("dict[str, object]", value), tree, "$")
-    if isinstance(found, Reject):
-        return found
-    if repaired or "\\ud" in text.lower():
-        found[REPAIRED] = repaired or bool(_SURROGATE.search(json.dumps(value, ensure_ascii=False)))
+    if repaired or (b"\\u" in raw and _SURROGATE.search(json.dumps(value, ensure_ascii=False))):
+        found[REPAIRED] = True
     return found
+
+
+def _parsed(raw: bytes) -> object:
+    try:
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_int=_integer)
+    except UnicodeDecodeError as error:
+        raise NotARecord(f"not valid UTF-8 at byte {error.start + 1}") from error
+    except DuplicateKeyError as error:
+        raise NotARecord("a key stands twice in one object", str(error)) from error
+    except json.JSONDecodeError as error:
+        raise NotARecord(f"not valid JSON: {error.msg} at column {error.pos + 1}") from error
+    except RecursionError as error:
+        raise NotARecord("not usable JSON: nested too deeply") from error
+
+
+def _integer(digits: str) -> int | float:
+    """Keep a number that is too long for any count as one that the count check refuses."""
+    return int(digits) if len(digits) <= 40 else float("inf")
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -116,11 +124,13 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _kind(value: object) -> str:
     if value is None:
         return "null"
-    names = {bool: "truth value", int: "number", float: "number", str: "text", list: "list", dict: "object"}
-    return names[type(value)]
+    for kind, name in ((bool, "truth value"), ((int, float), "number"), (str, "text"), (list, "list")):
+        if isinstance(value, kind):
+            return name
+    return "object"
 
 
-def _prune(value: dict[str, object], tree: Tree, path: str) -> dict[str, object] | Reject:
+def _prune(value: dict[str, object], tree: Tree, path: str) -> dict[str, object]:
     """Keep the reader's own paths, checking that objects are objects and lists are lists of objects."""
     kept: dict[str, object] = {}
     for name, node in tree.items():
@@ -129,37 +139,23 @@ def _prune(value: dict[str, object], tree: Tree, path: str) -> dict[str, object]
             continue
         place = f"{path}.{name}"
         if isinstance(node, str):
-            if node.startswith("MAP") and not isinstance(held, dict):
-                return Reject(f"expected an object, found a {_kind(held)}", place)
-            kept[name] = held
-            continue
-        if isinstance(node, dict):
-            if not isinstance(held, dict):
-                return Reject(f"expected an object, found a {_kind(held)}", place)
-            below = _prune(cast("dict[str, object]", held), node, place)
+            kept[name] = _object(held, place) if node.startswith("MAP") else held
+        elif isinstance(node, dict):
+            kept[name] = _prune(_object(held, place), node, place)
+        elif isinstance(held, list):
+            entries = enumerate(cast("list[object]", held))
+            kept[name] = [
+                _prune(_object(e, f"{place}[{i}]"), node[0], f"{place}[{i}]") for i, e in entries if e is not None
+            ]
         else:
-            below = _prune_list(held, node[0], place)
-        if isinstance(below, Reject):
-            return below
-        kept[name] = below
+            raise NotARecord(f"expected a list, found a {_kind(held)}", place)
     return kept
 
 
-def _prune_list(held: object, node: Tree, place: str) -> list[object] | Reject:
-    if not isinstance(held, list):
-        return Reject(f"expected a list, found a {_kind(held)}", place)
-    entries: list[object] = []
-    for index, entry in enumerate(cast("list[object]", held)):
-        if entry is None:
-            entries.append(None)
-            continue
-        if not isinstance(entry, dict):
-            return Reject(f"expected an object, found a {_kind(entry)}", f"{place}[{index}]")
-        below = _prune(cast("dict[str, object]", entry), node, f"{place}[{index}]")
-        if isinstance(below, Reject):
-            return below
-        entries.append(below)
-    return entries
+def _object(held: object, place: str) -> dict[str, object]:
+    if not isinstance(held, dict):
+        raise NotARecord(f"expected an object, found a {_kind(held)}", place)
+    return cast("dict[str, object]", held)
 
 
 def pass_csv(file: Path, delimiter: str, good: TextIO, bad: TextIO, *, keep_text: bool) -> int:
@@ -187,7 +183,7 @@ def pass_csv(file: Path, delimiter: str, good: TextIO, bad: TextIO, *, keep_text
         except StopIteration:
             break
         except csv.Error as error:
-            _put(bad, start, Reject(f"not valid CSV: {error}"), None)
+            _put(bad, start, NotARecord(f"not valid CSV: {error}"), None)
             continue
         if not cells:
             continue
@@ -196,16 +192,16 @@ def pass_csv(file: Path, delimiter: str, good: TextIO, bad: TextIO, *, keep_text
             continue
         excerpts = delimiter.join(cells)[:_EXCERPT] if keep_text else None
         if any(_SURROGATE.search(cell) for cell in cells):
-            _put(bad, start, Reject("not valid UTF-8"), excerpts)
+            _put(bad, start, NotARecord("not valid UTF-8"), excerpts)
         elif len(cells) != len(header):
-            _put(bad, start, Reject(f"{len(cells)} cells where the header has {len(header)}"), excerpts)
+            _put(bad, start, NotARecord(f"{len(cells)} cells where the header has {len(header)}"), excerpts)
         else:
             record: dict[str, object] = {name: cell for name, cell in zip(header, cells, strict=True) if cell}
             record[LINE] = start
             good.write(json.dumps(record, ensure_ascii=False) + "\n")
             written += 1
     if feed.truncated:
-        _put(bad, feed.number + 1, Reject("the archive ends before its data do; the lines before are loaded"), None)
+        _put(bad, feed.number + 1, NotARecord("the archive ends before its data do; the lines before are loaded"), None)
     return written
 
 
@@ -272,6 +268,6 @@ def _names(tree: Tree) -> frozenset[str]:
     return frozenset(found)
 
 
-def _put(bad: TextIO, number: int, reject: Reject, shown: str | None) -> None:
-    row = {"source_line": number, "reason": reject.reason, "path": reject.path, "excerpt": shown}
+def _put(bad: TextIO, number: int, reject: NotARecord, shown: str | None) -> None:
+    row = {"source_line": number, "reason": str(reject), "path": reject.path, "excerpt": shown}
     bad.write(json.dumps(row) + "\n")

@@ -1,4 +1,4 @@
-"""A file to the temporary table `raw`: the strict typed read, or, where it refuses, the line-by-line pass."""
+"""A file to the temporary table `one`: the strict typed read, or, where it refuses, the line-by-line pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import duckdb
 
 from tenfold.errors import LogFormatError
 from tenfold.logs import quarantine
-from tenfold.logs.base import Tree, duckdb_type, tree
+from tenfold.logs.base import Tree, duckdb_type, identifier, steps, tree
 from tenfold.logs.normalise import LINE, REPAIRED
 from tenfold.store.database import quoted
 
@@ -23,7 +23,7 @@ _UNREAD = f"NULL::BIGINT AS {LINE}, NULL::BOOLEAN AS {REPAIRED}"
 
 
 class Staged(NamedTuple):
-    """What `raw` now holds.
+    """What `one` now holds.
 
     Args:
         rows: Records in it.
@@ -47,7 +47,7 @@ def stage(
     keep_text: bool,
     zone: str | None,
 ) -> Staged:
-    """Read one file into `raw`, and what is no record into `refused`.
+    """Read one file into `one`, and what is no record into `refused`.
 
     Args:
         connection: Where to make the tables.
@@ -65,10 +65,8 @@ def stage(
     Raises:
         LogFormatError: The file cannot be read as that format at all.
     """
-    connection.execute("DROP TABLE IF EXISTS raw; DROP TABLE IF EXISTS refused")
-    connection.execute(
-        "CREATE TEMP TABLE refused (source_line BIGINT, reason VARCHAR, path VARCHAR, excerpt VARCHAR)"
-    )
+    connection.execute("DROP TABLE IF EXISTS one; DROP TABLE IF EXISTS refused")
+    connection.execute("CREATE TEMP TABLE refused (source_line BIGINT, reason VARCHAR, path VARCHAR, excerpt VARCHAR)")
     if held.kind == "parquet":
         return Staged(_parquet(connection, file, reader, zone), 1, 0)
     head_lines = 1 if held.kind == "csv" else 0
@@ -80,7 +78,7 @@ def stage(
             rows = -1  # the strict read stops at the first bad line; the pass below finds them all
         if rows == scan.lines - head_lines:
             return Staged(rows, 1 + head_lines, 0)
-        connection.execute("DROP TABLE IF EXISTS raw")
+        connection.execute("DROP TABLE IF EXISTS one")
     return _by_line(connection, file, reader, held, folder, keep_text=keep_text)
 
 
@@ -139,7 +137,7 @@ def _raw_tree(reader: Reader) -> Tree:
     """Give the reader's raw values as they stand in the file: a column that is opened later is one value."""
     leaves: dict[str, str] = {}
     for path, kind in reader.leaves.items():
-        root = path.split(".", 1)[0]
+        root = steps(path)[0]
         leaves[root if root in reader.unpacked else path] = "JSON" if root in reader.unpacked else kind
     return tree(leaves)
 
@@ -149,30 +147,29 @@ def _make_raw(connection: duckdb.DuckDBPyConnection, source: str, reader: Reader
     parts: list[str] = []
     for name, node in tree(reader.leaves).items():
         if held.kind != "ndjson" and name.lower() not in there:
-            parts.append(f'NULL::{duckdb_type(node)} AS "{name}"')
+            kind = duckdb_type(node) if name in reader.unpacked else "VARCHAR"
+            parts.append(f"NULL::{kind} AS {identifier(name)}")
         elif name in reader.unpacked:
-            parts.append(f'{_opened(name, node)} AS "{name}"')
+            parts.append(f"{_opened(name, node)} AS {identifier(name)}")
         else:
-            parts.append(f'"{name}"')
-    sql = f"CREATE TEMP TABLE raw AS SELECT {', '.join(parts)}, {LINE}, {REPAIRED} FROM ({source})"
+            parts.append(identifier(name))
+    sql = f"CREATE TEMP TABLE one AS SELECT {', '.join(parts)}, {LINE}, {REPAIRED} FROM ({source})"
     connection.execute(sql)
-    return connection.execute("SELECT count(*) FROM raw").fetchall()[0][0]
+    return connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
 
 
-def _opened(name: str, node: object) -> str:
+def _opened(name: str, node: str | Tree | list[Tree]) -> str:
     """Open a column that holds an object, or JSON text of one."""
-    text = f'"{name}"::VARCHAR'
+    text = f"{identifier(name)}::VARCHAR"
     inner = f"CASE WHEN left({text}, 1) = '\"' AND json_valid({text}) THEN {text}::JSON->>'$' ELSE {text} END"
     structure = quoted(json.dumps(_structure(node)))
     return f"CASE WHEN json_valid({inner}) THEN json_transform({inner}, {structure}) END"
 
 
-def _structure(node: object) -> object:
+def _structure(node: str | Tree | list[Tree]) -> object:
     if isinstance(node, dict):
-        return {str(name): _structure(held) for name, held in node.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(node, list):
-        return [_structure(node[0])]
-    return node
+        return {name: _structure(held) for name, held in node.items()}
+    return [_structure(node[0])] if isinstance(node, list) else node
 
 
 def parquet_columns(connection: duckdb.DuckDBPyConnection, file: Path) -> dict[str, str]:
@@ -206,16 +203,17 @@ def _parquet(connection: duckdb.DuckDBPyConnection, file: Path, reader: Reader, 
     for name, node in tree(reader.leaves).items():
         kind = types.get(name.lower())
         if kind is None:
-            parts.append(f'NULL::{duckdb_type(node)} AS "{name}"')
+            absent = duckdb_type(node) if name in reader.unpacked else "VARCHAR"
+            parts.append(f"NULL::{absent} AS {identifier(name)}")
         elif name in reader.unpacked:
-            parts.append(f'{_opened(name, node)} AS "{name}"')
+            parts.append(f"{_opened(name, node)} AS {identifier(name)}")
         elif kind.endswith("]") or kind.startswith(("STRUCT", "MAP")):
-            parts.append(f'to_json("{name}")::VARCHAR AS "{name}"')
+            parts.append(f"to_json({identifier(name)})::VARCHAR AS {identifier(name)}")
         elif kind.startswith("TIMESTAMP") and kind != "TIMESTAMP WITH TIME ZONE" and zone is None:
-            parts.append(f"\"{name}\"::TIMESTAMP::VARCHAR || 'Z' AS \"{name}\"")
+            parts.append(f"{identifier(name)}::TIMESTAMP::VARCHAR || 'Z' AS {identifier(name)}")
         else:
-            parts.append(f'"{name}"::VARCHAR AS "{name}"')
+            parts.append(f"{identifier(name)}::VARCHAR AS {identifier(name)}")
     connection.execute(
-        f"CREATE TEMP TABLE raw AS SELECT {', '.join(parts)}, {_UNREAD} FROM read_parquet({quoted(_literal(file))})"
+        f"CREATE TEMP TABLE one AS SELECT {', '.join(parts)}, {_UNREAD} FROM read_parquet({quoted(_literal(file))})"
     )
-    return connection.execute("SELECT count(*) FROM raw").fetchall()[0][0]
+    return connection.execute("SELECT count(*) FROM one").fetchall()[0][0]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 import polars as pl
 
-from tenfold.prices.book import EVER, FOREVER, Entry, Match, PriceBook
+from tenfold.prices.book import EVER, FOREVER, Entry, Match, PriceBook, PriceList
 from tenfold.prices.meters import INPUT_AUDIO, METER_NAMES, UNCACHED_INPUT
 
 UNDATED = date(1970, 1, 1)
@@ -86,14 +86,18 @@ def day_map(book: PriceBook, keys: Iterable[KeyDays], *, price_at: datetime | No
                     priced = [rate for rate in band.rates if rate is not None]
                     audio = band.rates[INPUT_AUDIO]
                     rows.append((
-                        key.price_key, day or UNDATED, start, end, band.above, band.up_to, entries.setdefault(band, len(entries)), is_cut,
+                        key.price_key, day or UNDATED, start, end, band.above, band.up_to,
+                        entries.setdefault(band, len(entries)), is_cut,
                         bool(band.ambiguous), bool(priced) and not any(priced),
                         audio is not None and audio != band.rates[UNCACHED_INPUT], *band.rates,
                     ))  # fmt: skip
     return DayMap(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), tuple(entries), matches)
 
 
-def _of_day(found: Match, day: date | None, price_at: datetime | None):  # noqa: ANN202 -- a private generator of plain tuples
+def _of_day(
+    found: Match, day: date | None, price_at: datetime | None
+) -> Iterator[tuple[PriceList, datetime, datetime, bool]]:
+    """Yield the lists that apply on a day, clipped to it, and whether its rates change inside it."""
     if price_at is not None:
         price_list = found.at(price_at)
         if price_list is not None:

@@ -81,8 +81,8 @@ class PriceEntry(_Strict):
         priced = any(rate is not None for rate in found)
         if self.ambiguous and priced:
             raise ValueError("ambiguous: an entry without an agreed price must not carry rates")
-        if not self.ambiguous and found[UNCACHED_INPUT] is None and self.output is None:
-            raise ValueError('an entry needs input or output, or says ambiguous = "why"')
+        if not self.ambiguous and (found[UNCACHED_INPUT] is None or self.output is None):
+            raise ValueError('an entry needs input and output (0 where there is none), or says ambiguous = "why"')
         return found
 
     def _rate(self, key: str, per: int) -> int | None:

@@ -11,9 +11,11 @@ from typing import Any
 from tenfold.errors import UsageError
 from tenfold.money import to_usd, usd_text
 from tenfold.prices.book import EVER, Entry, Match, PriceBook, PriceList
-from tenfold.prices.load import price_book
+from tenfold.prices.compiling import price_book
 from tenfold.prices.meters import METER_NAMES, meters
 from tenfold.usage import Tokens, tokens_from
+
+_MEDIA = ("input_audio", "input_image", "input_video")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +206,14 @@ def _priced(tokens: Tokens, entry: Entry, found: Match, price_list: PriceList, b
     by_name = dict(zip(METER_NAMES, units, strict=True))
     without = [name for name, rate in zip(METER_NAMES, entry.rates, strict=True) if rate is None and by_name[name] > 0]
     status, reason = "priced", ""
-    if by_name["input_audio"] and (by_name["cache_read"] or tokens.cache_write_tokens):
-        status, reason = "ambiguous", "audio and cached tokens may overlap, and audio is priced apart"
-    elif without or tokens.unknown_meters:
+    media = sum(by_name[name] for name in _MEDIA)
+    if without or tokens.unknown_meters:
         missing = ", ".join([*without, *tokens.unknown_meters])
         status, reason = "unpriced_meter", f"{entry.model} ({entry.tier}) has no price for {missing}"
-    elif min(units) < 0:
-        status, reason = "ambiguous", "media tokens priced apart and cached tokens overlap"
+    elif media and (by_name["cache_read"] or tokens.cache_write_tokens):
+        status, reason = "ambiguous", "media tokens are priced apart and may overlap the cached ones"
+    elif _overlaps(tokens) and media + by_name["reasoning"] + by_name["output_audio"] + by_name["output_image"]:
+        status, reason = "ambiguous", "the parts of input or output exceed their total, and some are priced apart"
     elif not any(entry.rates):
         status = "known_zero"
     is_priced = status in ("priced", "known_zero")
@@ -221,6 +224,16 @@ def _priced(tokens: Tokens, entry: Entry, found: Match, price_list: PriceList, b
     }
     cost = sum(line.cost_pusd or 0 for line in lines.values()) if is_priced else None
     return CallPrice(status, cost, lines, entry, _start(price_list), found.how, reason, book.version)
+
+
+def _overlaps(tokens: Tokens) -> bool:
+    parts_in = (
+        tokens.cache_read_tokens, tokens.cache_write_tokens, tokens.input_audio_tokens,
+        tokens.input_image_tokens, tokens.input_video_tokens,
+    )  # fmt: skip
+    parts_out = (tokens.output_audio_tokens, tokens.output_image_tokens, tokens.reasoning_tokens)
+    total_in, total_out = tokens.input_tokens or 0, tokens.output_tokens or 0
+    return sum(part or 0 for part in parts_in) > total_in or sum(part or 0 for part in parts_out) > total_out
 
 
 def _unpriced(

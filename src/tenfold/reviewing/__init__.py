@@ -9,11 +9,15 @@ from typing import Any, Protocol, TypeAlias
 
 from tenfold.display import minute
 from tenfold.errors import NotEvaluable
+from tenfold.extras import need
 from tenfold.ledger import Ledger, Window
 from tenfold.reviewing import appendix, bill, covered, ranked, summary, trend
 from tenfold.reviewing.facts import Facts
 from tenfold.reviewing.page import Section, Skipped, render
 from tenfold.reviewing.quarter import quarter as read_quarter
+from tenfold.reviewing.quarter import quarter_bounds
+
+__all__ = ["SECTIONS", "Review", "quarter_bounds", "review"]
 
 Maker: TypeAlias = Callable[[Facts], Section | Skipped]
 
@@ -81,6 +85,7 @@ def review(
         NotEvaluable: The log has no request in that quarter.
         MissingExtraError: The ``report`` extra is not installed.
     """
+    need("jinja2", "altair", "great_tables", "vl_convert", what="a review")
     chosen = read_quarter(quarter, zone or ledger.window.zone)
     document = None if plan is None else plan if isinstance(plan, Mapping) else plan.as_dict()
     facts = Facts(Ledger(ledger.log, ledger.book, chosen.window, ledger.price_at), document, chosen)
@@ -94,10 +99,8 @@ def review(
 
 
 def _subtitle(facts: Facts) -> str:
-    window = facts.quarter.window
-    until = "" if window.until is None else f"{window.until:%Y-%m-%d}"
-    since = "" if window.since is None else f"{window.since:%Y-%m-%d}"
-    return f"{since} to {until} (exclusive), {facts.zone} · prices {facts.ledger.book.version[:12]}"
+    since, until = facts.quarter.bounds
+    return f"{since:%Y-%m-%d} to {until:%Y-%m-%d} (exclusive), {facts.zone} · prices {facts.ledger.book.version}"
 
 
 def _nothing(ledger: Ledger, facts: Facts) -> str:

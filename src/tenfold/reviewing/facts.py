@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from tenfold.analysis.composition import Reading, read
+from tenfold.analysis.composition import CELLS, Reading, read
 from tenfold.ledger import Composition, Ledger
 from tenfold.reviewing.price_changes import PriceChange, price_changes
 from tenfold.reviewing.quarter import Quarter
+from tenfold.store.database import query
 
 
 class Facts:
@@ -32,7 +33,7 @@ class Facts:
     @property
     def zone(self) -> str:
         """Zone that days and times are in."""
-        return self.quarter.window.zone
+        return self.quarter.zone
 
     @cached_property
     def reading(self) -> Reading:
@@ -51,7 +52,7 @@ class Facts:
     @cached_property
     def loads(self) -> Mapping[str, int]:
         """Files, lines, duplicates, snapshots merged and lines rejected, over all loads of the store."""
-        found = self._fetch(
+        found = self._stored(
             "select count(*) as files, cast(coalesce(sum(lines), 0) as bigint) as lines, "
             "cast(coalesce(sum(duplicates), 0) as bigint) as duplicates, "
             "cast(coalesce(sum(merged), 0) as bigint) as merged from loads"
@@ -61,23 +62,23 @@ class Facts:
     @cached_property
     def rejects(self) -> Sequence[tuple[str, int]]:
         """Reasons of rejected lines and how many, over all loads of the store."""
-        return self._fetch("select reason, count(*) as n from rejects group by reason order by n desc, reason").rows()
+        return self._stored("select reason, count(*) as n from rejects group by reason order by n desc, reason").rows()
 
     @cached_property
     def flags(self) -> Sequence[tuple[str, int]]:
         """Flags of the quarter's requests and how many bear each."""
-        condition = self.quarter.window.condition()
-        found = self._fetch(
-            f"select flags, count(*) as n from cells_requests where flags is not null and {condition} group by flags"
-        )
+        with self.ledger.session() as session:
+            found = session.engine.fetch(
+                f"select flags, count(*) as n from {CELLS} where flags is not null group by flags"
+            )
         sums = found.explode("flags").drop_nulls().group_by("flags").agg(pl.sum("n"))
         return sums.sort("n", "flags", descending=[True, False]).rows()
 
     @cached_property
     def undated_requests(self) -> int:
         """Requests without a time: in no quarter."""
-        return self._fetch("select count(*) as n from requests where ts is null")["n"][0]
+        return self._stored("select count(*) as n from requests where ts is null")["n"][0]
 
-    def _fetch(self, sql: str) -> pl.DataFrame:
-        with self.ledger.session() as session:
-            return session.engine.fetch(sql)
+    def _stored(self, sql: str) -> pl.DataFrame:
+        with self.ledger.log.store.reading() as connection:
+            return query(connection, sql)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -113,6 +114,7 @@ class MadeList:
     kind: ClassVar[str] = "made"
 
 
+_CODE = re.compile(r"`([^`]+)`")
 Block: TypeAlias = Heading | Prose | Lines | Tiles | Picture | Grid | Card | Text | MadeList
 
 
@@ -134,6 +136,18 @@ class Skipped:
     reason: str
 
 
+def sentence(text: str) -> str:
+    """Begin a line with a capital letter.
+
+    Args:
+        text: The line.
+
+    Returns:
+        The same line.
+    """
+    return text[:1].upper() + text[1:]
+
+
 def render(title: str, subtitle: str, sections: Sequence[Section], skipped: Sequence[Skipped]) -> str:
     """Make the page.
 
@@ -151,12 +165,19 @@ def render(title: str, subtitle: str, sections: Sequence[Section], skipped: Sequ
     """
     need("jinja2", what="a review")
     import jinja2
+    import markupsafe
 
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["code"] = lambda text: markupsafe.Markup(_marked_up(str(markupsafe.escape(text))))
     template = (resources.files("tenfold.reviewing") / "template.html.j2").read_text(encoding="utf-8")
     made = {note.key: note for section in sections for note in section.made}
     return environment.from_string(template).render(
         title=title, subtitle=subtitle, sections=sections, skipped=skipped, made=list(made.values())
     )
+
+
+def _marked_up(escaped: str) -> str:
+    """Set code as code, and keep a number and its percent sign on one line."""
+    return _CODE.sub(r"<code>\1</code>", escaped).replace(" %", "\u00a0%")

@@ -43,7 +43,7 @@ def price_changes(session: Session) -> tuple[PriceChange, ...]:
         The changes in time order; a price that merely begins or ends is none.
     """
     since, until = session.window.since or datetime.min.replace(tzinfo=UTC), session.window.until
-    used = set(session.engine.fetch(f"select distinct price_key from {session.view_for(())} where {session.window.condition()}")["price_key"])
+    used = set(session.engine.fetch(f"select distinct price_key from {session.view_for(())}")["price_key"])
     found: dict[tuple[object, ...], PriceChange] = {}
     for key, match in session.card.matches.items():
         if key not in used:
@@ -53,16 +53,16 @@ def price_changes(session: Session) -> tuple[PriceChange, ...]:
             rates = _changed(before, after)
             if inside and rates and before.valid_to == after.valid_from:
                 entry = after.bands[0]
-                change = PriceChange(after.valid_from, entry.provider, entry.model, entry.tier, entry.region, rates, entry.source)
+                change = PriceChange(
+                    after.valid_from, entry.provider, entry.model, entry.tier, entry.region, rates, entry.source
+                )
                 found[change[:5]] = change
     return tuple(found[key] for key in sorted(found, key=str))
 
 
 def _changed(before: PriceList, after: PriceList) -> tuple[tuple[str, str, str], ...]:
     pairs = zip(meters(), before.bands[0].rates, after.bands[0].rates, strict=True)
-    return tuple(
-        (meter.name, _usd(old, meter.per), _usd(new, meter.per)) for meter, old, new in pairs if old != new
-    )
+    return tuple((meter.name, _usd(old, meter.per), _usd(new, meter.per)) for meter, old, new in pairs if old != new)
 
 
 def _usd(rate: int | None, per: int) -> str:

@@ -18,11 +18,18 @@ class Quarter(NamedTuple):
 
     Args:
         name: Such as ``2026Q3``.
-        window: From its first instant to the next quarter's, in a zone.
+        bounds: Its first instant and the next quarter's, aware.
+        zone: IANA zone that it and its days are cut in.
     """
 
     name: str
-    window: Window
+    bounds: tuple[datetime, datetime]
+    zone: str
+
+    @property
+    def window(self) -> Window:
+        """The quarter as a window of a ledger."""
+        return Window(*self.bounds, self.zone)
 
 
 def quarter(text: str, zone: str = "UTC") -> Quarter:
@@ -45,4 +52,20 @@ def quarter(text: str, zone: str = "UTC") -> Quarter:
     year, number = int(found["year"]), int(found["number"])
     since = datetime(year, 3 * number - 2, 1, tzinfo=place)
     until = datetime(year + number // 4, (3 * number) % 12 + 1, 1, tzinfo=place)
-    return Quarter(f"{year}Q{number}", Window(since, until, zone))
+    return Quarter(f"{year}Q{number}", (since, until), zone)
+
+
+def quarter_bounds(text: str, zone: str = "UTC") -> tuple[datetime, datetime]:
+    """Read a quarter as two instants.
+
+    Args:
+        text: Year and quarter, such as ``2026Q3``.
+        zone: IANA zone in which the quarter begins and ends.
+
+    Returns:
+        Its first instant and the next quarter's, both aware.
+
+    Raises:
+        AssumptionError: The text is no quarter, or the zone is unknown.
+    """
+    return quarter(text, zone).bounds

@@ -195,7 +195,7 @@ CUBE: tuple[Column, ...] = (
     Column("is_billed", "BOOLEAN", "billable and not answered by a gateway cache"),
     Column("is_overlap", "BOOLEAN", "subsets together exceed their total"),
     Column("unknown_mask", "INTEGER", "1: input unknown, 2: output unknown"),
-    Column("positive_mask", "INTEGER", "bit per subset and call count: above zero"),
+    Column("positive_mask", "INTEGER", "bit per disjoint meter: above zero"),
     Column("requests", "BIGINT", "requests in the cell; negative in a correction", "count"),
     Column("split_unknown", "BIGINT", "requests with a NULL subset of a known total", "count"),
     *(Column(name, "BIGINT", f"sum of {name}", "tokens") for name in TOKEN_COLUMNS),

@@ -50,13 +50,13 @@ def levers(
             "adds": dollars(marginals[row["name"]], decimals) if row["name"] in marginals else "not in plan",
             "effort": "–" if row["effort_days"] is None else f"{row['effort_days']:g} d",
             "risk": str(row["risk"] or "–"),
-            "first": str(row["first_action"] or "–"),
+            "first": str(row["first_action"] or "–").replace("`", ""),
         }
         for row in rows
     ]
     labels = {
-        "touches": "touches (USD)",
-        "saves": "saves alone (USD)",
+        "touches": "touches",
+        "saves": "saves alone",
         "interval": "low to high",
         "adds": "adds in plan",
         "first": "first action",

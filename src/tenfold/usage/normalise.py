@@ -214,7 +214,7 @@ def _fill_absent(usage: Mapping[str, object], kind: UsageShape, counts: dict[str
             known_zero = counts.get("cache_write_tokens") == 0
         else:
             below = column in _CACHE and inputs is not None and inputs < kind.zero_below
-            known_zero = below or _get(usage, rule) is not None
+            known_zero = below or any(_get(usage, path) is not None for path in rule.split("|"))
         if known_zero:
             counts[column] = 0
     if kind.name == "anthropic" and inputs is None and any(counts.get(name) for name in _CACHE):

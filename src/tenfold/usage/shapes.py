@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # What an absent count means, beside "unknown" (the default).
 ZERO = "zero"  # the provider leaves zeros out
 ZERO_WITHOUT_WRITES = "zero_without_writes"  # nothing written, so nothing written for long
-# Any other rule is the path of a details object: where it stands, an absent key in it is 0.
+# Any other rule is the path of a details object (or several, between bars): where one stands, an absent key is 0.
 
 # OpenAI caches nothing below this many input tokens, so missing details hide no cached token there.
 OPENAI_CACHE_MINIMUM = 1024

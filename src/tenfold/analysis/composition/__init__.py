@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from tenfold.analysis.composition.in_flight import Concurrency, aware, concurrency
+from tenfold.analysis.composition.in_flight import CELLS, Concurrency, aware, concurrency
 from tenfold.analysis.composition.reading import DIMENSIONS, Bound, Item, Reading, Tokens
 from tenfold.ledger import Ledger
 from tenfold.ledger.coverage import coverage
 from tenfold.prices.meters import METER_NAMES
 from tenfold.store import steps
 
-__all__ = ["Bound", "Concurrency", "Item", "Reading", "Tokens", "read"]
+__all__ = ["CELLS", "Bound", "Concurrency", "Item", "Reading", "Tokens", "read"]
 
 
 def read(ledger: Ledger, *, with_concurrency: bool = True) -> Reading:
@@ -26,10 +26,9 @@ def read(ledger: Ledger, *, with_concurrency: bool = True) -> Reading:
     """
     with ledger.session() as session:
         totals = session.totals(DIMENSIONS)
-        condition = session.window.condition()
-        mix = session.engine.fetch(steps.filled("token_mix", priced=session.view_for(()), condition=condition))
-        calls = session.engine.fetch(steps.filled("calls", condition=condition)).row(0, named=True)
-        retried = "attempt > 0 or retry_of is not null"
+        mix = session.engine.fetch(steps.filled("token_mix", cells=CELLS))
+        calls = session.engine.fetch(steps.filled("calls", cells=CELLS)).row(0, named=True)
+        retried = "(attempt > 0 or retry_of is not null)"
         retries = session.totals(condition=retried) if calls["retries"] else None
         return Reading(
             spend_pusd=int(totals["cost_pusd"].sum() or 0),

@@ -12,6 +12,8 @@ import polars as pl
 from tenfold.ledger import Session
 from tenfold.store import steps
 
+# The window's own requests, as the session lays them out.
+CELLS = "priced_requests_cells"
 _EPOCH = date(1970, 1, 1)
 _DAY_MS = 86_400_000
 # Bucket sizes in ms, and the longest log (in days) that each is used for.
@@ -61,10 +63,13 @@ def concurrency(session: Session, calls: dict[str, Any]) -> Concurrency:
     session.engine.register("calendar", pl.DataFrame({"day": days, "day_number": numbers}))
     start = _ms(first) // bucket_ms * bucket_ms
     end = _ms(last) // bucket_ms * bucket_ms + bucket_ms
-    session.engine.register("buckets", pl.DataFrame({"starts_ms": range(start, end + 1, bucket_ms)}))
-    swept = session.engine.fetch(steps.filled("concurrency", condition=session.window.condition()))
-    frame = swept.filter(pl.col("bucket_ms") < end).select(
-        starts_at=pl.from_epoch("bucket_ms", time_unit="ms").cast(pl.Datetime("us")),
+    starts = range(start, end, bucket_ms)
+    session.engine.register(
+        "buckets", pl.DataFrame({"starts_ms": starts, "ends_ms": [at + bucket_ms for at in starts]})
+    )
+    session.engine.register("bucket_size", pl.DataFrame({"size_ms": [bucket_ms]}))
+    frame = session.engine.fetch(steps.filled("concurrency", cells=CELLS)).select(
+        starts_at=pl.from_epoch("starts_ms", time_unit="ms").cast(pl.Datetime("us")),
         peak="peak",
         average=pl.col("busy_ms") / bucket_ms,
         busy_ms="busy_ms",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from tenfold.analysis.composition.in_flight import Concurrency
 from tenfold.display import NONE, counted, minute, number, percent, ratio
@@ -146,6 +147,18 @@ class Reading:
         """
         items = self.dimensions.get("service_tier", ())
         return _part(sum(item.cost_pusd for item in items if item.value in tiers), self.spend_pusd)
+
+    def period(self) -> str:
+        """Write the days that the requests span.
+
+        Returns:
+            Text such as ``"2026-07-01 to 2026-10-01 (exclusive) UTC"``.
+        """
+        if self.first is None or self.last is None:
+            return "no request has a time"
+        place = ZoneInfo(self.zone)
+        after = self.last.astimezone(place).date() + timedelta(days=1)
+        return f"{self.first.astimezone(place).date()} to {after} (exclusive) {self.zone}"
 
     def bounds(self) -> tuple[Bound, ...]:
         """Say what the shares bound, tightest statement per kind of lever.

@@ -1,5 +1,5 @@
 -- What single requests say about the log: its range, which are retries, how many have a duration.
--- in:  requests as cells (cells_requests)
+-- in:  the window's requests as cells (see cells_requests.sql)
 -- out: one row; gateway_hits never reached a provider and are left out of in_flight and timed
 select
   min(ts) as first_ts,
@@ -11,5 +11,4 @@ select
   cast(coalesce(sum(case when coalesce(gateway_cache_hit, false) then 0 else 1 end), 0) as bigint) as in_flight,
   cast(coalesce(sum(case when not coalesce(gateway_cache_hit, false) and ts is not null and duration_ms >= 0
     then 1 else 0 end), 0) as bigint) as timed
-from cells_requests
-where {condition}
+from {cells}

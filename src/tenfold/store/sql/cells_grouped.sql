@@ -13,7 +13,7 @@ select
   case when input_tokens is null then 1 else 0 end
     + case when output_tokens is null then 2 else 0 end as unknown_mask,
   case when cache_read_tokens > 0 then 1 else 0 end
-    + case when cache_write_tokens > 0 then 2 else 0 end
+    + case when cache_write_tokens > coalesce(cache_write_long_tokens, 0) then 2 else 0 end
     + case when cache_write_long_tokens > 0 then 4 else 0 end
     + case when input_audio_tokens > 0 then 8 else 0 end
     + case when input_image_tokens > 0 then 16 else 0 end

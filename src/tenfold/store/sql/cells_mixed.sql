@@ -51,5 +51,5 @@ select
   output_image_tokens,
   web_searches
 from {cells} as r
-where {condition}
+where ({condition})
   and exists (select 1 from cut_days where cut_days.price_key = r.price_key and cut_days.day = r.day)

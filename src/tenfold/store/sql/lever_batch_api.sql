@@ -19,7 +19,7 @@ with judged as (
     case
       when not p.in_batch_api then null
       when not p.is_billed then 'not_billed'
-      when coalesce(p.attempt, 0) > 0 or p.retry_of is not null then 'retry'
+      when p.is_rebilled then 'retry'
       when k.price_key is null then 'other_tier'
       when p.is_stream is null then 'stream_unknown'
       when p.is_stream then 'streamed'

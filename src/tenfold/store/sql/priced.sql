@@ -22,18 +22,13 @@ with matched as (
       when c.input_tokens is null or c.output_tokens is null then 'usage_partial'
       when m.entry_id is null then case when c.is_dated then 'unpriced_model' else 'ambiguous' end
       when m.is_ambiguous then 'ambiguous'
-      when m.is_audio_apart and c.input_audio_tokens > 0
-        and (c.cache_read_tokens > 0 or c.cache_write_tokens > 0) then 'ambiguous'
       when (m.rate_cache_read is null and c.cache_read_tokens > 0)
         or (m.rate_cache_write is null and c.cache_write_tokens > coalesce(c.cache_write_long_tokens, 0))
         or (m.rate_cache_write_long is null and c.cache_write_long_tokens > 0)
         or (m.rate_input_audio is null and c.input_audio_tokens > 0)
         or (m.rate_output_audio is null and c.output_audio_tokens > 0)
         or (m.rate_output_image is null and c.output_image_tokens > 0)
-        or (m.rate_web_search is null and c.web_searches > 0)
-        or (m.rate_uncached_input is null and c.input_tokens
-          > coalesce(c.cache_read_tokens, 0) + coalesce(c.cache_write_tokens, 0))
-        or (m.rate_output is null and c.output_tokens > 0) then 'unpriced_meter'
+        or (m.rate_web_search is null and c.web_searches > 0) then 'unpriced_meter'
       when m.is_free then 'known_zero'
       else 'priced'
     end as match_status
@@ -68,10 +63,11 @@ units as (
 metered as (
   select
     *,
-    -- media priced apart may overlap cached tokens or each other: where the subsets exceed their total, nothing is guessed
-    case when match_status in ('priced', 'known_zero') and is_billed and is_overlap
-      and image_apart + video_apart + audio_apart + reasoning_apart
-        + coalesce(output_audio_tokens, 0) + coalesce(output_image_tokens, 0) > 0
+    -- media priced apart may overlap cached tokens, and subsets that exceed their total overlap: nothing is guessed
+    case when match_status in ('priced', 'known_zero') and is_billed
+        and ((image_apart + video_apart + audio_apart > 0 and (cache_read_tokens > 0 or cache_write_tokens > 0))
+          or (is_overlap and image_apart + video_apart + audio_apart + reasoning_apart
+            + coalesce(output_audio_tokens, 0) + coalesce(output_image_tokens, 0) > 0))
       then 'ambiguous' else match_status end as price_status,
     price_status in ('priced', 'known_zero') as is_priced
   from units

@@ -1,6 +1,6 @@
 -- Known tokens behind the ratios of a reading, over billed rows. A row whose split is unknown is left out of that ratio
 -- and counted beside it.
--- in:  the priced view
+-- in:  the window's requests as cells (see cells_requests.sql): sums by cell no longer tell which rows were unknown
 -- out: one row, in tokens
 select
   cast(coalesce(sum(case when is_billed then input_tokens end), 0) as bigint) as input_tokens,
@@ -21,5 +21,4 @@ select
     as reasoning_known_tokens,
   cast(coalesce(sum(case when is_billed and output_tokens is not null then reasoning_tokens end), 0) as bigint)
     as reasoning_tokens
-from {priced}
-where {condition}
+from {cells}

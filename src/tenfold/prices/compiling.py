@@ -9,8 +9,7 @@ from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from tenfold.errors import PriceFileError
-from tenfold.money import divide_half_even
+from tenfold.errors import PriceFileError, near
 from tenfold.prices import models
 from tenfold.prices.book import EVER, FOREVER, NO_LIMIT, Entry, Key, PriceBook, PriceList
 from tenfold.prices.files import shipped, toml_files, version_of
@@ -88,7 +87,7 @@ def _compile(files: Iterable[tuple[str, bytes]]) -> _Compiled:
 def _collect_ids(
     file: str, provider: str, parsed: models.PriceFile, ids: dict[tuple[str, str], tuple[str, str]]
 ) -> None:
-    canonical = {entry.model.lower() for entry in parsed.price}
+    canonical = {entry.model.lower() for entry in parsed.price if entry.status != "withdrawn"}
     for name in sorted(canonical):
         ids[provider, name] = (name, "exact")
     for number, entry in enumerate(parsed.price, 1):
@@ -116,45 +115,55 @@ def _price_lists(file: str, provider: str, parsed: models.PriceFile) -> dict[Key
             raise PriceFileError(f"{where}: valid_to must be after valid_from")
         if entry.status == "withdrawn":
             continue
-        for region, valid_from, scaled in _regions(file, parsed, entry, rates, starts):
-            key = (provider, entry.model.lower(), canonical_tier(entry.service_tier), region)
-            bands = dated[key][valid_from]
-            if entry.above_input_tokens in bands:
-                twin = bands[entry.above_input_tokens][0].number
-                raise PriceFileError(
-                    f"{where}: same model, tier, region, date and band as entry {twin}; date the newer one (valid_from)"
-                )
-            made = Entry(
-                *key, entry.above_input_tokens, NO_LIMIT, scaled, file, number, entry.source,
-                entry.checked.isoformat(), entry.status, entry.note, entry.ambiguous,
-            )  # fmt: skip
-            bands[entry.above_input_tokens] = (made, ends)
-    return {key: tuple(_intervals(file, key, versions)) for key, versions in dated.items()}
-
-
-def _regions(
-    file: str,
-    parsed: models.PriceFile,
-    entry: models.PriceEntry,
-    rates: tuple[int | None, ...],
-    starts: datetime,
-) -> Iterator[tuple[str, datetime, tuple[int | None, ...]]]:
-    yield entry.region.lower(), starts, rates
-    if entry.region:
-        return
-    for number, factor in enumerate(parsed.region_factor, 1):
-        if entry.model not in factor.models:
-            continue
-        try:
-            scaled = tuple(
-                _times(rate, factor.factor) if meter.unit == "tokens" else rate
-                for rate, meter in zip(rates, meters(), strict=True)
-            )
-        except ValueError as error:
+        key = (provider, entry.model.lower(), canonical_tier(entry.service_tier), entry.region.lower())
+        bands = dated[key][starts]
+        if entry.above_input_tokens in bands:
+            twin = bands[entry.above_input_tokens][0].number
             raise PriceFileError(
-                f'{file}, region_factor {number} (region "{factor.region}"), {entry.model}: {error}'
-            ) from error
-        yield factor.region.lower(), max(starts, factor.valid_from or EVER), scaled
+                f"{where}: same model, tier, region, date and band as entry {twin}; date the newer one (valid_from)"
+            )
+        made = Entry(
+            *key, entry.above_input_tokens, NO_LIMIT, rates, file, number, entry.source,
+            entry.checked.isoformat(), entry.status, entry.note, entry.ambiguous,
+        )  # fmt: skip
+        bands[entry.above_input_tokens] = (made, ends)
+    lists = {key: tuple(_intervals(file, key, versions)) for key, versions in dated.items()}
+    for number, factor in enumerate(parsed.region_factor, 1):
+        _add_region(f'{file}, region_factor {number} (region "{factor.region}")', factor, lists)
+    return lists
+
+
+def _add_region(where: str, factor: models.RegionFactor, lists: dict[Key, tuple[PriceList, ...]]) -> None:
+    """Add the lists of a region whose token rates are a multiple, from the factor's date on."""
+    since = factor.valid_from or EVER
+    known = {key[1] for key in lists}
+    for model in factor.models:
+        if model.lower() not in known:
+            raise PriceFileError(f'{where}: no entry for model "{model}".{near(model.lower(), known)}')
+        for key in [key for key in lists if key[1] == model.lower() and not key[3]]:
+            made = (*key[:3], factor.region.lower())
+            if made in lists:
+                raise PriceFileError(
+                    f"{where}: {model} ({key[2]}) has entries of its own in that region; keep one of the two"
+                )
+            try:
+                lists[made] = tuple(
+                    PriceList(
+                        max(one.valid_from, since), one.valid_to, tuple(_scaled(band, factor) for band in one.bands)
+                    )
+                    for one in lists[key]
+                    if one.valid_to > since
+                )
+            except ValueError as error:
+                raise PriceFileError(f"{where}, {model}: {error}") from error
+
+
+def _scaled(band: Entry, factor: models.RegionFactor) -> Entry:
+    rates = tuple(
+        _times(rate, factor.factor) if meter.unit == "tokens" else rate
+        for rate, meter in zip(band.rates, meters(), strict=True)
+    )
+    return band._replace(region=factor.region.lower(), rates=rates)
 
 
 def _times(rate: int | None, factor: str) -> int | None:
@@ -162,8 +171,8 @@ def _times(rate: int | None, factor: str) -> int | None:
         return None
     by = models.decimal(factor.removesuffix("x"))
     numerator, denominator = by.as_integer_ratio()
-    scaled = divide_half_even(rate * numerator, denominator)
-    if scaled * denominator != rate * numerator:
+    scaled, rest = divmod(rate * numerator, denominator)
+    if rest:
         raise ValueError(f"{rate} pUSD times {factor} is finer than 1 pUSD")
     return scaled
 
@@ -177,7 +186,12 @@ def _intervals(file: str, key: Key, versions: dict[datetime, dict[int, tuple[Ent
                 f"{file}: {key[1]} ({key[2]}) has a band above {bands[0][0]:,} tokens but none from 0 on with the same "
                 "valid_from; a price list needs its base band"
             )
-        ends = min(following, max(end for _, (_, end) in bands))
+        if len({end for _, (_, end) in bands}) > 1:
+            raise PriceFileError(
+                f"{file}: the bands of {key[1]} ({key[2]}) with one valid_from end at different times; a price "
+                "list ends as one, so give them the same valid_to"
+            )
+        ends = min(following, bands[0][1][1])
         limits = [above for above, _ in bands[1:]] + [NO_LIMIT]
         made = [
             entry._replace(above=above or -1, up_to=limit)

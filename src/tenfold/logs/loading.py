@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from tenfold import config
 from tenfold.errors import LogFormatError, near
 from tenfold.logs import READERS, cube, detect, files, mapped
-from tenfold.logs.log import Log
-from tenfold.logs.normalise import insert_sql
+from tenfold.logs.log import Log, Summary
+from tenfold.logs.normalise import LOAD, insert_sql
 from tenfold.logs.publish import publish
 from tenfold.logs.stage import parquet_columns, stage
 from tenfold.store import schema
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     import duckdb
 
     from tenfold.logs.base import Reader
+    from tenfold.logs.stage import Staged
 
+# Files of one kind are projected together up to this many rows; a larger file goes alone.
+_ROWS_AT_ONCE = 500_000
 Progress = Callable[[str, int, int], None]
 # Columns that a load may state for all its rows: who, what and where, never a count, an id or a time.
-SETTABLE = tuple(
-    column.name
-    for column in schema.REQUESTS
-    if column.group in {"who", "what", "where"} and column.name != "tags"
-) + ("status", "is_billable", "gateway_cache_hit", "session_id", "trace_id")
+SETTABLE = (
+    *(c.name for c in schema.REQUESTS if c.group in {"who", "what", "where"} and c.name != "tags"),
+    *("status", "is_billable", "gateway_cache_hit", "session_id", "trace_id"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ def _plans(
         if scan.lines or columns is not None:
             try:
                 reader = mapping.reader(file, held) if mapping else detect.choose(file, held, READERS, name)
+                if reader is mapped.TENFOLD_ROWS:
+                    mapped.check_columns(file, held)
             except LogFormatError as error:
                 if mapping or name or len(found) == 1:
                     raise
@@ -157,18 +161,23 @@ class _Load:
         self.keep_text = keep_text
         self.next_id = self._one("SELECT coalesce(max(load_id), 0) + 1 FROM loads")
         self.first_id = self.next_id
+        self.raw_kind: tuple[Reader, bool] | None = None
+        self.raw_rows = 0
 
     def _one(self, sql: str) -> int:
         return int(self.connection.execute(sql).fetchall()[0][0])
 
     def run(
         self, plans: list[_Plan], thresholds: Iterable[int] | None, progress: Progress | None
-    ) -> tuple[dict[str, object], tuple[int, int]]:
+    ) -> tuple[Summary, tuple[int, int]]:
         """Stage every file, then publish all in one transaction."""
         self.clean()
         for table, name in (("requests", "batch"), ("rejects", "new_rejects"), ("loads", "new_loads")):
             self.connection.execute(schema.ddl(table, temp=True, name=name))
-        known = 0
+        self.connection.execute(
+            "CREATE TEMP TABLE sources (load_id INTEGER, source_file VARCHAR, line_of_row_0 BIGINT)"
+        )
+        known: list[int] = []
         with tempfile.TemporaryDirectory() as folder:
             for number, plan in enumerate(plans, 1):
                 if progress is not None:
@@ -177,15 +186,17 @@ class _Load:
                 if before is None:
                     self._stage(plan, Path(folder))
                 else:
-                    known += before
+                    known.append(before)
+            self._project()
+        self._refuse_doubling()
         limits = self._publish(thresholds)
         return self._summary(len(plans), known), limits
 
     def _known(self, plan: _Plan) -> int | None:
-        """Count the requests of a file that was loaded before, with these settings; None where it was not."""
+        """Find the load that read the same content with the same settings; None where there is none."""
         rows = self.connection.execute(
-            "SELECT requests FROM loads WHERE sha256 = $1 AND settings = $2 "
-            "UNION ALL SELECT requests FROM new_loads WHERE sha256 = $1 AND settings = $2",
+            "SELECT load_id FROM loads WHERE sha256 = $1 AND settings = $2 "
+            "UNION ALL SELECT load_id FROM new_loads WHERE sha256 = $1 AND settings = $2",
             [plan.scan.sha256, plan.settings],
         ).fetchall()
         return rows[0][0] if rows else None
@@ -206,23 +217,11 @@ class _Load:
                 zone=self.zone or reader.zone,
             )
             rejected, rows = staged.rejected, staged.rows
-            for child in (None, *reader.children):
-                self.connection.execute(
-                    insert_sql(
-                        reader,
-                        source=str(plan.file),
-                        first_line=staged.first_line,
-                        load_id=load_id,
-                        zone=self.zone,
-                        constants=self.constants,
-                        child=child,
-                    )
-                )
+            self._append(plan, reader, staged, load_id)
             self.connection.execute(
                 "INSERT INTO new_rejects SELECT ?, source_line, reason, path, excerpt, ? FROM refused",
                 [str(plan.file), load_id],
             )
-            self._refuse_doubling(plan, load_id)
         self.connection.execute(
             "INSERT INTO new_loads VALUES (?, current_timestamp::TIMESTAMP, ?, ?, ?, ?, ?, 0, 0, 0, ?, 0)",
             [
@@ -236,15 +235,44 @@ class _Load:
             ],
         )
 
-    def _refuse_doubling(self, plan: _Plan, load_id: int) -> None:
+    def _append(self, plan: _Plan, reader: Reader, staged: Staged, load_id: int) -> None:
+        """Put a staged file's rows to those of its kind: one projection then serves many small files."""
+        kind = (reader, plan.held.kind == "ndjson")
+        if self.raw_kind is not None and (self.raw_kind != kind or self.raw_rows + staged.rows > _ROWS_AT_ONCE):
+            self._project()
+        line_of_row_0 = staged.first_line - self.raw_rows
+        self.connection.execute("INSERT INTO sources VALUES (?, ?, ?)", [load_id, str(plan.file), line_of_row_0])
+        if self.raw_kind is None:
+            self.raw_kind = kind
+            self.connection.execute("ALTER TABLE one RENAME TO raw")
+            self.connection.execute(f"ALTER TABLE raw ADD COLUMN {LOAD} INTEGER DEFAULT {load_id}")
+        else:
+            self.connection.execute(f"INSERT INTO raw SELECT *, {load_id} FROM one")
+        self.raw_rows += staged.rows
+
+    def _project(self) -> None:
+        """Turn the rows of `raw` into rows of `batch`."""
+        if self.raw_kind is None:
+            return
+        reader = self.raw_kind[0]
+        for child in (None, *reader.children):
+            if child is None or self._one(f"SELECT count(*) FROM raw r WHERE len({child.each}) > 0"):
+                sql = insert_sql(reader, zone=self.zone, constants=self.constants, child=child)
+                self.connection.execute(sql)
+        self.connection.execute("DROP TABLE raw; DELETE FROM sources")
+        self.raw_kind, self.raw_rows = None, 0
+
+    def _refuse_doubling(self) -> None:
         """Rows without an id cannot be recognised: the same bytes under other settings would count twice."""
-        before = self.connection.execute(
-            "SELECT source_file, settings FROM loads WHERE sha256 = ? AND source_format <> 'empty'", [plan.scan.sha256]
+        found = self.connection.execute(
+            "SELECT n.source_file, o.source_file, o.settings FROM new_loads n JOIN loads o USING (sha256) "
+            "WHERE o.source_format <> 'empty' AND EXISTS "
+            "(SELECT 1 FROM batch b WHERE b.load_id = n.load_id AND b.dedup_key IS NULL) LIMIT 1"
         ).fetchall()
-        if before and self._one(f"SELECT count(*) FROM batch WHERE load_id = {load_id} AND dedup_key IS NULL"):
+        for file, before, settings in found:
             raise LogFormatError(
-                f"{plan.file}: the same content is already loaded (as {before[0][0]}) with other settings "
-                f"({before[0][1]}), and its rows have no id to recognise them by. Load it into a new database"
+                f"{file}: the same content is already loaded (as {before}) with other settings "
+                f"({settings}), and its rows have no id to recognise them by. Load it into a new database"
             )
 
     def _publish(self, thresholds: Iterable[int] | None) -> tuple[int, int]:
@@ -266,20 +294,26 @@ class _Load:
             raise
         return self.first_id, last_id
 
-    def _summary(self, count: int, known: int) -> dict[str, object]:
+    def _summary(self, count: int, known: list[int]) -> Summary:
         within = f"load_id BETWEEN {self.first_id} AND {self.next_id - 1}"
         names = ("requests", "duplicates", "merged", "rejected", "flagged")
-        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in names)
+        sums = ", ".join(f"coalesce(sum({name}), 0)::BIGINT" for name in names)
         values = self.connection.execute(f"SELECT {sums} FROM loads WHERE {within}").fetchall()[0]
-        summary: dict[str, object] = {"files": count} | {n: int(v) for n, v in zip(names, values, strict=True)}
-        summary["duplicates"] = int(values[1]) + known
+        counts = dict(self.connection.execute("SELECT load_id, requests FROM loads").fetchall())
         formats = self.connection.execute(
-            f"SELECT source_format, sum(requests) FROM loads WHERE {within} GROUP BY ALL ORDER BY ALL"
+            f"SELECT source_format, sum(requests)::BIGINT FROM loads WHERE {within} GROUP BY ALL ORDER BY ALL"
         ).fetchall()
-        summary["by_format"] = {name: int(requests) for name, requests in formats}
-        return summary
+        return Summary(
+            files=count,
+            requests=values[0],
+            duplicates=values[1] + sum(counts[load_id] for load_id in known),
+            merged=values[2],
+            rejected=values[3],
+            flagged=values[4],
+            by_format=dict(formats),
+        )
 
     def clean(self) -> None:
         """Drop this load's temporary tables: a store in memory keeps its connection."""
-        for table in ("raw", "refused", "batch", "new_rejects", "new_loads"):
+        for table in ("one", "raw", "refused", "batch", "sources", "new_rejects", "new_loads"):
             self.connection.execute(f"DROP TABLE IF EXISTS temp.{table}")

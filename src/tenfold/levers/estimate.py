@@ -1,0 +1,115 @@
+"""A lever's answer: money with an interval, what kind of figure it is, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tenfold.levers.base import Advice, Label, Status
+from tenfold.money import usd_text
+
+
+class Saving(NamedTuple):
+    """A saving over the log's own window, in pUSD; negative where a change costs more.
+
+    Args:
+        low: Lower of the interval's end and the pessimistic scenario; None where the log is too short for one.
+        mid: Point estimate on the whole log; None where nothing can be measured.
+        high: Upper of the interval's other end and the optimistic scenario.
+    """
+
+    low: int | None
+    mid: int | None
+    high: int | None
+
+    def as_dict(self) -> dict[str, str | None]:
+        """Give the saving as decimal strings in USD.
+
+        Returns:
+            ``low``, ``mid``, ``high``.
+        """
+        return {"low": usd_text(self.low), "mid": usd_text(self.mid), "high": usd_text(self.high)}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one lever is worth on one log, alone and beside the others.
+
+    Args:
+        name: Lever.
+        number: Its number among the ten.
+        label: exact, replayed, measured, modelled or ceiling.
+        status: ok, no_assumption, nothing_eligible, vetoed, excluded or not_measurable.
+        reason: Why it is not ok; empty where it is.
+        addressed_pusd: What the requests it changes cost now.
+        saving: Its saving on its own; ``mid`` equals ``alone_pusd``.
+        alone_pusd: Re-priced with this lever only.
+        last_pusd: What it adds to all the other levers; None unless it is ok.
+        shapley_pusd: Its share of all levers together, whatever the order; None unless it is ok.
+        as_billed_pusd: What was already saved or lost; never ranked or added.
+        per_month_pusd: Projection of ``mid``; None below seven days.
+        baseline: What it is measured against.
+        rule_of_thumb: The rule that people use instead, and what it leaves out.
+        assumptions: Each value with unit and source.
+        conflicts: Levers that want the same traffic.
+        evidence: Measured facts with the SQL step that gave each.
+        effort_days: Working days to put it in place, as text.
+        risk: low, medium or high.
+        reversible: Whether it can be taken back.
+        slo_effect: What it does to latency, or unknown.
+        advice: What to do first, how to verify, how to undo.
+    """
+
+    name: str
+    number: int
+    label: Label
+    status: Status
+    reason: str
+    addressed_pusd: int | None
+    saving: Saving
+    alone_pusd: int | None
+    last_pusd: int | None
+    shapley_pusd: int | None
+    as_billed_pusd: int | None
+    per_month_pusd: int | None
+    baseline: str
+    rule_of_thumb: str
+    assumptions: tuple[dict[str, Any], ...]
+    conflicts: tuple[str, ...]
+    evidence: tuple[dict[str, Any], ...]
+    effort_days: float
+    risk: str
+    reversible: bool
+    slo_effect: str
+    advice: Advice
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the estimate the keys that scripts rely on.
+
+        Returns:
+            One JSON object of ``levers[]``; money as decimal strings, None where unknown.
+        """
+        return {
+            "name": self.name,
+            "number": self.number,
+            "label": self.label,
+            "status": self.status,
+            "reason": self.reason,
+            "addressed_usd": usd_text(self.addressed_pusd),
+            "saving_usd": self.saving.as_dict(),
+            "alone_usd": usd_text(self.alone_pusd),
+            "last_usd": usd_text(self.last_pusd),
+            "shapley_usd": usd_text(self.shapley_pusd),
+            "as_billed_usd": usd_text(self.as_billed_pusd),
+            "per_month_usd": usd_text(self.per_month_pusd),
+            "baseline": self.baseline,
+            "rule_of_thumb": self.rule_of_thumb,
+            "assumptions": list(self.assumptions),
+            "conflicts": list(self.conflicts),
+            "evidence": list(self.evidence),
+            "effort_days": self.effort_days,
+            "risk": self.risk,
+            "reversible": self.reversible,
+            "slo_effect": self.slo_effect,
+            **self.advice._asdict(),
+        }

@@ -1,0 +1,269 @@
+"""Tables with their own column names, read through a map file, and files that already bear tenfold's names.
+
+A map file::
+
+    convention = "inclusive"      # or "exclusive": the input column leaves cached tokens out
+    zone = "Europe/Berlin"        # of times without an offset
+
+    [columns]                     # tenfold's column = the file's column, or dotted JSON path
+    ts = "TIMESTAMP"
+    input_tokens = "ContextTokens"
+    total_tokens = "Total"        # optional: proves the convention
+
+    [constants]                   # the same for every row
+    provider = "azure"
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tenfold import config
+from tenfold.errors import AssumptionError, LogFormatError, near
+from tenfold.logs import sql
+from tenfold.logs.base import Detect, Reader, member, steps
+from tenfold.store import schema
+from tenfold.store.database import quoted
+from tenfold.usage.shapes import TENFOLD, UsageShape
+
+if TYPE_CHECKING:
+    from tenfold.logs.detect import Content
+
+_INTERNAL = {"source_format", "source_file", "source_line", "flags", "dedup_key", "id_hash", "price_key", "load_id"}
+COLUMNS = tuple(column.name for column in schema.REQUESTS if column.name not in _INTERNAL)
+_PLAIN = tuple(name for name in COLUMNS if name not in schema.TOKEN_COLUMNS and name != "ts")
+_NESTED = {"tags", "prefix_hashes"}
+_KEYS = ("name", "convention", "zone", "dedup_key", "columns", "constants")
+_CONVENTIONS = ("inclusive", "exclusive")
+_CACHE = ("cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens")
+_TOTAL = "total_tokens"
+
+
+def _key_sql(provider: str, request: str, attempt: str) -> str:
+    tried = f"CASE WHEN TRY_CAST({attempt} AS INTEGER) > 0 THEN '#' || {attempt} ELSE '' END"
+    return f"'rows|' || coalesce({provider}, '') || '|' || nullif({request}, '') || {tried}"
+
+
+def _leaf(name: str) -> str:
+    return "JSON" if name in schema.TOKEN_COLUMNS or name in _NESTED or name == "ts" else "VARCHAR"
+
+
+TENFOLD_ROWS = Reader(
+    name="tenfold",
+    kinds=("ndjson", "csv", "parquet"),
+    shape=TENFOLD,
+    usage="r",
+    leaves={name: _leaf(name) for name in COLUMNS},
+    fields={name: f'r."{name}"' for name in _PLAIN},
+    ts=sql.text("r.ts"),
+    dedup_key=_key_sql("NULL", "r.request_id", "r.attempt"),
+    detect=Detect(
+        keys=(("input_tokens", "output_tokens"), ("input_tokens", "ts"), ("output_tokens", "ts")),
+        absent=("usage", "spend", "cache_read_input_tokens", "cache_creation_input_tokens", "prompt_tokens"),
+    ),
+)
+
+
+def check_columns(file: Path, held: Content) -> None:
+    """Refuse a count column that is almost one of tenfold's: leaving it out would misprice every row.
+
+    Args:
+        file: The file.
+        held: Its content.
+
+    Raises:
+        LogFormatError: Names the column and the nearest known one.
+    """
+    for name in held.columns:
+        if name.endswith("_tokens") and name not in (*COLUMNS, _TOTAL):
+            raise LogFormatError(
+                f'{file}: column "{name}" is none of tenfold\'s.{near(name, COLUMNS)} '
+                "Rename it, or say what it means with --map FILE"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class MapFile:
+    """A checked map.
+
+    Args:
+        where: The map file, for messages.
+        text: Its content, canonical.
+        columns: Column -> the file's column or path.
+        constants: Column -> value.
+        convention: Whether the input column includes cached tokens.
+        zone: Zone of naive times.
+        dedup_key: Columns that make a row one request; None: request_id where mapped.
+    """
+
+    where: str
+    text: str
+    columns: Mapping[str, str]
+    constants: Mapping[str, str]
+    convention: str
+    zone: str | None
+    dedup_key: tuple[str, ...] | None
+
+    def reader(self, file: Path, held: Content) -> Reader:
+        """Make the reader of a file.
+
+        Args:
+            file: The file.
+            held: Its content.
+
+        Returns:
+            The reader.
+
+        Raises:
+            LogFormatError: A mapped column is not in the file; names the nearest.
+        """
+        flat = held.kind != "ndjson"
+        paths = {name: source.replace(".", "\\.") if flat else source for name, source in self.columns.items()}
+        there = {name.lower() for name in held.columns}
+        for name, path in paths.items():
+            first = steps(path)[0].removesuffix("[]")
+            if first.lower() not in there and (flat or name in {*schema.TOKEN_COLUMNS, "ts"}):
+                found = ", ".join(held.columns[:20]) or "none"
+                raise LogFormatError(
+                    f'{file}: no column "{first}", which {self.where} maps to {name}.{near(first, held.columns)} '
+                    f"Found: {found}"
+                )
+        shape = UsageShape(
+            name="mapped",
+            counts={name: (paths[name],) for name in schema.TOKEN_COLUMNS if name in paths},
+            marks=(),
+            total=(paths[_TOTAL],) if _TOTAL in paths else (),
+            includes_cache=self.convention == "inclusive",
+        )
+        texts = {name: sql.text(member("r", path)) for name, path in paths.items()}
+        raw = {name: f"({member('r', path)})::VARCHAR" for name, path in paths.items()}
+        fields = {name: raw[name] if name in _NESTED else texts[name] for name in _PLAIN if name in paths}
+        fields.update({name: quoted(value) for name, value in self.constants.items()})
+        return Reader(
+            name="mapped",
+            kinds=("ndjson", "csv", "parquet"),
+            shape=shape,
+            usage="r",
+            leaves=dict.fromkeys(paths.values(), "JSON"),
+            fields=fields,
+            ts=texts.get("ts", "NULL"),
+            dedup_key=self._key(texts, fields),
+            detect=Detect(),
+            zone=self.zone,
+        )
+
+    def _key(self, texts: Mapping[str, str], fields: Mapping[str, str]) -> str:
+        if self.dedup_key is None:
+            if "request_id" not in texts:
+                return "NULL"
+            return _key_sql("NULL", texts["request_id"], fields.get("attempt", "NULL"))
+        return "'rows|' || " + " || '|' || ".join(texts[name] for name in self.dedup_key)
+
+
+def read_map(given: str | Path | Mapping[str, object]) -> MapFile:
+    """Read and check a map.
+
+    Args:
+        given: The map file, or its content.
+
+    Returns:
+        The map.
+
+    Raises:
+        LogFormatError: It is missing, is not valid TOML, or says something unknown; names file, key and near match.
+    """
+    if isinstance(given, Mapping):
+        where, content = "the map", dict(given)
+    else:
+        where = str(given)
+        try:
+            content = cast("dict[str, object]", tomllib.loads(Path(given).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise LogFormatError(f"{where}: cannot read the map file: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise LogFormatError(f"{where}: not valid TOML: {error}") from error
+    for key in content:
+        if key not in _KEYS:
+            raise LogFormatError(f'{where}: unknown key "{key}".{near(key, _KEYS)} Known: {", ".join(_KEYS)}')
+    columns = _table(where, content, "columns")
+    constants = _table(where, content, "constants")
+    for key in (*columns, *constants):
+        if key not in (*COLUMNS, _TOTAL):
+            raise LogFormatError(f'{where}: unknown column "{key}".{near(key, COLUMNS)}')
+    if not {"input_tokens", "output_tokens"} & columns.keys():
+        raise LogFormatError(f"{where}: [columns] maps neither input_tokens nor output_tokens")
+    counted = [name for name in (*schema.TOKEN_COLUMNS, _TOTAL, "ts") if name in constants]
+    if counted:
+        raise LogFormatError(
+            f"{where}: [constants] {counted[0]}: counts and times come from the file; map it in [columns]"
+        )
+    return MapFile(
+        where,
+        json.dumps(content, sort_keys=True, default=str),
+        columns,
+        constants,
+        _convention(where, content, columns),
+        _zone(where, content),
+        _dedup(where, content, columns),
+    )
+
+
+def _table(where: str, content: Mapping[str, object], key: str) -> dict[str, str]:
+    value = content.get(key, {})
+    if not isinstance(value, Mapping):
+        raise LogFormatError(f"{where}: [{key}] must be a table of column = value")
+    found: dict[str, str] = {}
+    for name, held in cast("Mapping[str, object]", value).items():
+        if isinstance(held, bool):
+            found[name] = str(held).lower()
+        elif isinstance(held, (str, int, float)) and str(held):
+            found[name] = str(held)
+        else:
+            raise LogFormatError(f"{where}: [{key}] {name}: expected text, found {held!r}")
+    return found
+
+
+def _convention(where: str, content: Mapping[str, object], columns: Mapping[str, str]) -> str:
+    said = content.get("convention")
+    if said is None:
+        if "input_tokens" in columns and any(name in columns for name in _CACHE):
+            raise LogFormatError(
+                f'{where}: say whether {columns["input_tokens"]} counts cached tokens too: convention = "inclusive", '
+                'or "exclusive" where it leaves them out (a wrong guess is a twofold error)'
+            )
+        return "inclusive"
+    if said not in _CONVENTIONS:
+        raise LogFormatError(f'{where}: convention = {said!r}: one of "inclusive", "exclusive"')
+    return str(said)
+
+
+def _zone(where: str, content: Mapping[str, object]) -> str | None:
+    name = content.get("zone")
+    if name is None:
+        return None
+    try:
+        config.zone(str(name), where=f"{where}: zone")
+    except AssumptionError as error:
+        raise LogFormatError(str(error)) from error
+    return str(name)
+
+
+def _dedup(where: str, content: Mapping[str, object], columns: Mapping[str, str]) -> tuple[str, ...] | None:
+    given = content.get("dedup_key")
+    if given is None:
+        return None
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list) or not names:
+        raise LogFormatError(f"{where}: dedup_key must be a list of columns")
+    found = tuple(str(name) for name in cast("list[object]", names))
+    for name in found:
+        if name not in columns:
+            raise LogFormatError(
+                f'{where}: dedup_key names "{name}", which [columns] does not map.{near(name, columns)}'
+            )
+    return found

@@ -1,0 +1,123 @@
+"""The plan: every lever estimated on one log, conflicts settled, the best feasible set in the order to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tenfold.display import percent
+from tenfold.ledger import Ledger
+from tenfold.levers import LEVERS, Estimate, Lever, Look
+from tenfold.levers.assume import Assumptions, assumptions
+from tenfold.levers.repricing import own_bill
+from tenfold.planning.attribution import last_in, shapley
+from tenfold.planning.estimating import Standing, estimate, left_out, nothing
+from tenfold.planning.plan_result import Plan
+from tenfold.planning.portfolio import DAYS_PER_MONTH, Portfolio
+from tenfold.prices.meters import METER_NAMES
+from tenfold.slo import Slo
+
+__all__ = ["Plan", "plan"]
+
+
+def plan(
+    ledger: Ledger,
+    *,
+    assume: str | Path | Mapping[str, Any] | None = None,
+    slo: Slo | str | Path | None = None,
+    levers: Sequence[Lever] = LEVERS,
+) -> Plan:
+    """Estimate every lever on a priced log and find the best feasible set of them.
+
+    Args:
+        ledger: The priced log.
+        assume: Assumptions file, or its tables as a mapping; without it only what the log itself proves has a figure.
+        slo: Service levels, or the file that holds them.
+        levers: The levers to look at.
+
+    Returns:
+        The plan.
+
+    Raises:
+        AssumptionError: The assumptions or service levels cannot be used.
+    """
+    assumed = assumptions(assume, levers)
+    limits = slo if isinstance(slo, Slo) else Slo() if slo is None else Slo.load(slo)
+    with ledger.session() as session:
+        own = assumed.levers
+        bill = own_bill(
+            session, {one.name: (own[one.name].where or "true", one.allowed(limits, own[one.name])) for one in levers}
+        )
+        looks = {lever.name: lever.look(bill, own[lever.name]) for lever in levers}
+        return _planned(ledger, Portfolio(bill, levers, own), looks, assumed, limits)
+
+
+def _planned(
+    ledger: Ledger, portfolio: Portfolio, looks: Mapping[str, Look], assumed: Assumptions, limits: Slo
+) -> Plan:
+    out = left_out(looks, portfolio, assumed)
+    names = [name for name, look in looks.items() if look.status == "ok" and name not in out]
+    best = portfolio.best(names, assumed.plan)
+    roadmap = portfolio.roadmap(best, assumed.plan)
+    standing = Standing(out, best, last_in(names, portfolio.value), shapley(names, portfolio.value))
+    estimates = [estimate(one, looks[one.name], portfolio, assumed, standing) for one in portfolio.levers]
+    order = [name for name, _ in roadmap]
+    days = portfolio.days.all
+    return Plan(
+        estimates=tuple(sorted(estimates, key=lambda one: _rank(one, order))),
+        levers=tuple(order),
+        roadmap=roadmap,
+        saving=portfolio.saving(best) if best else nothing(portfolio),
+        joint_all_pusd=portfolio.value(frozenset(names)),
+        spend_pusd=portfolio.spend_pusd,
+        bound_by=_bound_by(portfolio, best),
+        payback_days=_payback_days(portfolio, best, assumed),
+        first_day=days[0] if days else None,
+        last_day=days[-1] if days else None,
+        days=len(days),
+        requests=portfolio.requests,
+        unpriced_requests=portfolio.unpriced_requests,
+        assumed=assumed,
+        slo=limits,
+        card_version=ledger.book.version,
+        log_hash=ledger.log.log_hash,
+    )
+
+
+def _rank(one: Estimate, order: Sequence[str]) -> tuple[int, int, int]:
+    """Put the plan's levers first, then other figures by size, ceilings and levers without a figure last."""
+    if one.name in order:
+        return (0, order.index(one.name), one.number)
+    if one.status in ("ok", "excluded"):
+        return (1, -(one.alone_pusd or 0), one.number)
+    return (2, 0, one.number)
+
+
+def _payback_days(portfolio: Portfolio, best: frozenset[str], assumed: Assumptions) -> float | None:
+    if not best or not portfolio.days.all:
+        return None
+    running = sum(assumed.levers[name].running_pusd_per_month for name in best)
+    per_month = portfolio.projected(portfolio.value(best), 1) - running
+    work = Fraction(sum(assumed.levers[name].effort_days for name in best)) * assumed.plan.day_rate_pusd
+    return round(float(work / per_month * DAYS_PER_MONTH), 1) if per_month > 0 else None
+
+
+def _bound_by(portfolio: Portfolio, best: frozenset[str]) -> str:
+    """Name what bounds the fold: the largest (meter, feature) cost that the plan leaves."""
+    if portfolio.days.is_short:
+        return "short_log"
+    if not portfolio.spend_pusd:
+        return "no_spend"
+    rows = portfolio.left(best).rows(named=True)
+    named = (one for one in ("feature", "team", "model") if any(row[one] for row in rows))
+    dimension = next(named, "model")
+    left: dict[tuple[str | None, str], int] = {}
+    for row in rows:
+        for meter in METER_NAMES:
+            key = (row[dimension] or None, meter)
+            left[key] = left.get(key, 0) + int(row[meter] or 0)
+    name, meter = max(left, key=lambda key: left[key])
+    of_what = f"{dimension} {name}" if name else f"requests without a {dimension}"
+    return f"{meter} of {of_what}: {percent(Fraction(left[name, meter], portfolio.spend_pusd))} of spend"

@@ -1,0 +1,151 @@
+"""Each lever's own estimate: what it found on the log, with the money that re-pricing gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tenfold.levers import Estimate, Lever, Look, Saving
+from tenfold.levers.assume import Assumptions, described
+from tenfold.levers.base import Status
+from tenfold.money import PUSD_PER_USD, shown
+from tenfold.planning.intervals import MIN_DAYS
+from tenfold.planning.portfolio import Portfolio
+
+_PUSD_PER_CENT = PUSD_PER_USD // 100
+_UNTOUCHED: tuple[Status, ...] = ("vetoed", "nothing_eligible", "no_assumption")
+_BASELINE = "the log as billed, at the prices in force when each request ran"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the plan decided about the levers.
+
+    Args:
+        left_out: Lever to the reason why it stays out of every plan.
+        best: Levers of the plan.
+        last: What each lever adds to all the others, in pUSD.
+        shapley: Each lever's share of all of them, in pUSD.
+    """
+
+    left_out: Mapping[str, str]
+    best: frozenset[str]
+    last: Mapping[str, int]
+    shapley: Mapping[str, int]
+
+
+def left_out(looks: Mapping[str, Look], portfolio: Portfolio, assumed: Assumptions) -> dict[str, str]:
+    """Say why levers that have a figure stay out of every plan: the user's wish, or a rival for the same traffic.
+
+    Args:
+        looks: What each lever found.
+        portfolio: The levers on this log.
+        assumed: The assumptions.
+
+    Returns:
+        Lever to reason.
+    """
+    ok = [name for name, look in looks.items() if look.status == "ok"]
+    reasons: dict[str, str] = {}
+    for name in ok:
+        if name in assumed.plan.exclude:
+            reasons[name] = "[plan] exclude leaves it out"
+        elif assumed.plan.include is not None and name not in assumed.plan.include:
+            reasons[name] = "[plan] include does not name it"
+    conflicts = {lever.name: lever.conflicts for lever in portfolio.levers}
+    alone = {name: portfolio.value(frozenset({name})) for name in ok if name not in reasons}
+    for name, rival in _giving_way(alone, conflicts).items():
+        reasons[name] = f"shares its traffic with {rival} ({rival} saves more)"
+    return reasons
+
+
+def _giving_way(alone: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    kept: list[str] = []
+    rivals: dict[str, str] = {}
+    for name in sorted(alone, key=lambda one: -alone[one]):
+        rival = next((one for one in kept if one in conflicts[name] or name in conflicts[one]), None)
+        if rival is None:
+            kept.append(name)
+        else:
+            rivals[name] = rival
+    return rivals
+
+
+def estimate(lever: Lever, look: Look, portfolio: Portfolio, assumed: Assumptions, standing: Standing) -> Estimate:
+    """Complete a lever's look with its money.
+
+    Args:
+        lever: The lever.
+        look: What it found.
+        portfolio: The levers on this log.
+        assumed: The assumptions.
+        standing: What the plan decided.
+
+    Returns:
+        The estimate.
+    """
+    own = assumed.levers[lever.name]
+    saving = _saving(lever.name, look, portfolio)
+    out = standing.left_out.get(lever.name, "")
+    is_projected = look.applies and look.label != "ceiling" and len(portfolio.days.all) >= MIN_DAYS
+    return Estimate(
+        name=lever.name,
+        number=lever.number,
+        label=look.label,
+        status="excluded" if out else look.status,
+        reason=out or look.reason or _not_worth_it(lever.name, portfolio, assumed, standing.best),
+        addressed_pusd=look.addressed_pusd,
+        saving=saving,
+        alone_pusd=saving.mid,
+        last_pusd=standing.last.get(lever.name),
+        shapley_pusd=standing.shapley.get(lever.name),
+        as_billed_pusd=look.as_billed_pusd,
+        per_month_pusd=_cents(portfolio.projected(saving.mid or 0, 1)) if is_projected else None,
+        baseline=_BASELINE,
+        rule_of_thumb=lever.rule_of_thumb,
+        assumptions=tuple(described(lever, own)),
+        conflicts=lever.conflicts,
+        evidence=look.evidence,
+        effort_days=float(own.effort_days),
+        risk=lever.risk,
+        reversible=lever.reversible,
+        slo_effect=lever.slo_effect,
+        advice=look.advice,
+    )
+
+
+def nothing(portfolio: Portfolio) -> Saving:
+    """Write the saving of changing nothing.
+
+    Args:
+        portfolio: The levers on this log.
+
+    Returns:
+        Zero; without an interval where the log is too short for one.
+    """
+    return Saving(None, 0, None) if portfolio.days.is_short else Saving(0, 0, 0)
+
+
+def _saving(name: str, look: Look, portfolio: Portfolio) -> Saving:
+    if look.applies:
+        found = portfolio.saving(frozenset({name}))
+        # the most that could be saved has no lower end
+        return Saving(None, found.mid, found.mid) if look.label == "ceiling" else found
+    return nothing(portfolio) if look.status in _UNTOUCHED else Saving(None, None, None)
+
+
+def _not_worth_it(name: str, portfolio: Portfolio, assumed: Assumptions, best: frozenset[str]) -> str:
+    """Say why a lever that has a figure is not in the plan."""
+    low = portfolio.saving(frozenset({name})).low
+    if name in best or low is None or portfolio.value(frozenset({name})) <= 0:
+        return ""
+    months = assumed.plan.horizon_months
+    saved = shown(round(portfolio.projected(low, months)))
+    taken = shown(round(portfolio.cost_of(frozenset({name}), assumed.plan)))
+    return f"not in the plan: over {months} months it saves at least {saved} and takes {taken} of work and upkeep"
+
+
+def _cents(pusd: Fraction) -> int:
+    """Round a projection to whole cents: it is no more precise than that."""
+    return round(pusd / _PUSD_PER_CENT) * _PUSD_PER_CENT

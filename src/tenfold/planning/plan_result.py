@@ -1,0 +1,165 @@
+"""The plan as a result: what to do in which order, what it saves, and the JSON document of ``tenfold levers``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tenfold.display import counted, percent
+from tenfold.levers import Estimate, Saving
+from tenfold.money import PUSD_PER_USD, shown, usd_text
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from tenfold.charts.theme import AnyChart
+    from tenfold.levers.assume import Assumptions
+    from tenfold.slo import Slo
+
+SCHEMA_VERSION = 1
+_BOUND = {
+    "short_log": "The log is too short for an interval: load seven days or more, with requests on ten.",
+    "no_spend": "Nothing was spent.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The best feasible set of levers on one log, and every lever's own estimate.
+
+    Args:
+        estimates: Every lever: those in the plan first, in its order, then the others by what they save alone.
+        levers: Levers of the plan in roadmap order.
+        roadmap: (Lever, marginal saving in pUSD) in that order; the marginals sum to ``saving.mid``.
+        saving: Joint saving of the plan, re-priced.
+        joint_all_pusd: Joint saving of all levers that are ok, of which last-in and Shapley values are shares.
+        spend_pusd: The bill of the window.
+        bound_by: What bounds the fold: ``short_log``, ``no_spend``, or the largest cost that is left.
+        payback_days: Days until the plan has paid for its work, at the middle saving; None where nothing is saved.
+        first_day: First day of the window; None for a log without times.
+        last_day: Last day of the window.
+        days: Days of the window.
+        requests: Billed requests of the window.
+        unpriced_requests: Those of them without a price, in no figure here.
+        assumed: The assumptions.
+        slo: The service levels.
+        card_version: Hash of the price files.
+        log_hash: Hash of the loaded files.
+    """
+
+    estimates: tuple[Estimate, ...]
+    levers: tuple[str, ...]
+    roadmap: tuple[tuple[str, int], ...]
+    saving: Saving
+    joint_all_pusd: int
+    spend_pusd: int
+    bound_by: str
+    payback_days: float | None
+    first_day: date | None
+    last_day: date | None
+    days: int
+    requests: int
+    unpriced_requests: int
+    assumed: Assumptions
+    slo: Slo
+    card_version: str
+    log_hash: str
+
+    @property
+    def fold(self) -> float | None:
+        """Spend before over spend after: 10 means a tenth is left, None that nothing is; 1 for an empty plan."""
+        after = self.spend_pusd - (self.saving.mid or 0)
+        if not self.saving.mid:
+            return 1.0
+        return float(Fraction(self.spend_pusd, after)) if after > 0 else None
+
+    @property
+    def is_evaluable(self) -> bool:
+        """Whether anything asked for can be measured with the data at hand."""
+        return any(one.status != "not_measurable" for one in self.estimates)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the plan the keys that scripts rely on.
+
+        Returns:
+            The document of ``tenfold levers --json``: money as decimal strings over the log's window.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "spend_usd": usd_text(self.spend_pusd),
+            "window": {
+                "first_day": None if self.first_day is None else self.first_day.isoformat(),
+                "last_day": None if self.last_day is None else self.last_day.isoformat(),
+                "days": self.days,
+            },
+            "requests": self.requests,
+            "unpriced_requests": self.unpriced_requests,
+            "levers": [one.as_dict() for one in self.estimates],
+            "joint_all_usd": usd_text(self.joint_all_pusd),
+            "plan": {
+                "levers": list(self.levers),
+                "roadmap": [{"name": name, "marginal_usd": usd_text(pusd)} for name, pusd in self.roadmap],
+                "saving_usd": self.saving.as_dict(),
+                "fold": self.fold,
+                "bound_by": self.bound_by,
+                "payback_days": self.payback_days,
+            },
+            "assumptions": self.assumed.as_dict(),
+            "slo": self.slo.as_dict(),
+            "card_version": self.card_version,
+            "log_hash": self.log_hash,
+        }
+
+    def headline(self) -> str:
+        """Say what matters first: spend, what the plan saves, the fold, and what stands between it and ten.
+
+        Returns:
+            Two lines of text.
+        """
+        decimals = 0 if self.spend_pusd >= 1_000 * PUSD_PER_USD else 2
+        spend = f"Spend {shown(self.spend_pusd, decimals)} in {counted(self.days, 'day')}."
+        low, mid, high = self.saving
+        if not self.levers:
+            first = f"{spend} Best feasible plan: no lever. {self._why_none()}"
+        else:
+            ends = "" if low is None else f" [{shown(low, decimals)} to {shown(high or 0, decimals)}]"
+            fold = "nothing is left" if self.fold is None else f"fold {self.fold:.2f}"
+            first = f"{spend} Best feasible plan saves {shown(mid or 0, decimals)}{ends}: {fold}."
+        reached = Fraction(mid or 0, self.spend_pusd) if self.spend_pusd else None
+        bound = _BOUND.get(self.bound_by, f"The largest cost left is {self.bound_by}.")
+        return f"{first}\nFor 10x a plan would need 90 %; this one has {percent(reached)}. {bound}"
+
+    def _why_none(self) -> str:
+        waiting = any(one.status == "ok" and (one.alone_pusd or 0) > 0 for one in self.estimates)
+        return "None of the levers pays for its effort." if waiting else "No lever has a saving to plan with."
+
+    def frame(self) -> pl.DataFrame:
+        """Give the plan as steps from the bill to what is left of it, for charts.
+
+        Returns:
+            ``step`` and ``pusd`` (Decimal): first the spend, then each lever's marginal saving in roadmap order.
+        """
+        rows = [("spend", self.spend_pusd), *self.roadmap]
+        return pl.DataFrame(rows, schema={"step": pl.String, "pusd": pl.Decimal(38, 0)}, orient="row")
+
+    def waterfall(self) -> AnyChart:
+        """Draw the plan: the bill, what each lever takes off it in order, what is left.
+
+        Returns:
+            An Altair chart; USD over the window.
+
+        Raises:
+            MissingExtraError: Altair is not installed.
+        """
+        from tenfold import charts
+
+        return charts.waterfall(self.frame())
+
+    def __repr__(self) -> str:
+        """Say what it is in one line."""
+        names = ", ".join(self.levers) or "no lever"
+        saved, spend = shown(self.saving.mid or 0), shown(self.spend_pusd)
+        return f"<Plan {names}: saves {saved} of {spend}, bound by {self.bound_by}>"

@@ -1,0 +1,84 @@
+"""Composition: what the bill is made of, by meter and by the dimensions that the log fills."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import polars as pl
+
+from tenfold import charts, tables
+from tenfold.display import NONE, percent
+from tenfold.money import shown
+from tenfold.reviewing.facts import Facts
+from tenfold.reviewing.page import Block, Grid, Heading, Lines, Made, Picture, Section, Skipped, sentence
+
+_TABLED = ("team", "model", "feature", "service_tier")
+
+
+def section(facts: Facts) -> Section | Skipped:
+    """Write the composition section.
+
+    Args:
+        facts: What the review knows.
+
+    Returns:
+        The section; skipped where nothing is priced.
+    """
+    reading = facts.reading
+    if not reading.spend_pusd:
+        return Skipped("Composition", "nothing in this quarter costs anything; see coverage")
+    blocks: list[Block] = [_by_meter(facts), Lines(tuple(map(sentence, reading.sentences())), "made-reading")]
+    made = [_METERS]
+    for dimension in _TABLED:
+        if dimension not in reading.dimensions or len(reading.dimensions[dimension]) < 2:
+            continue
+        blocks += [Heading(f"By {_words(dimension)}"), *_by(facts, dimension)]
+        made.append(_made(dimension))
+    return Section("composition", "Composition", tuple(blocks), tuple(made))
+
+
+_METERS = Made(
+    "made-meters",
+    "Cost by meter",
+    "Tokens are cut into meters that do not overlap, so the parts sum to the spend to the picodollar.",
+    "totals",
+)
+
+
+def _made(dimension: str) -> Made:
+    how = f"Exact cost grouped by {dimension}; the rows sum to the spend. (none) is what the log does not name."
+    return Made(f"made-by-{dimension}", f"Cost by {_words(dimension)}", how, "totals")
+
+
+def _words(dimension: str) -> str:
+    return dimension.replace("_", " ")
+
+
+def _by_meter(facts: Facts) -> Picture:
+    meters = facts.reading.meters
+    frame = pl.DataFrame({"meter": list(meters), "cost_pusd": pl.Series(list(meters.values()), dtype=pl.Int128)})
+    parts = ", ".join(
+        f"{charts.METER_LABELS[name]} {percent(facts.reading.share(name))} ({shown(cost)})"
+        for name, cost in meters.items()
+    )
+    title = "Share of cost by meter"
+    svg = charts.to_svg(charts.meter_shares(frame), title, f"One bar: {parts}.", name="chart-meters")
+    return Picture(svg, f"{title}: {parts}.", "made-meters")
+
+
+def _by(facts: Facts, dimension: str) -> list[Block]:
+    mix = facts.composition(dimension)
+    items = facts.reading.dimensions[dimension]
+    top = ", ".join(
+        f"{item.value or NONE} {percent(Fraction(item.cost_pusd, facts.reading.spend_pusd))}" for item in items[:3]
+    )
+    words = _words(dimension)
+    grid = tables.composition(
+        mix.frame, [dimension], name=f"table-by-{dimension}", caption=f"Cost by {words}", is_styled=False
+    )
+    if dimension == "service_tier":
+        return [Grid(grid, f"made-by-{dimension}")]
+    title = f"Cost by {words}, cut by meter"
+    description = f"A bar for each {words}, stacked by meter. Largest: {top}. The table after it has every figure."
+    svg = charts.to_svg(charts.composition(mix.frame, dimension), title, description, name=f"chart-by-{dimension}")
+    return [Picture(svg, f"{title}. Largest: {top}.", f"made-by-{dimension}"), Grid(grid, f"made-by-{dimension}")]

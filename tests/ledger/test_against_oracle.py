@@ -1,0 +1,114 @@
+"""The ledger against the slow oracle: generated books and logs, over all meters, tiers, bands and dates."""
+
+import tempfile
+from datetime import UTC
+from pathlib import Path
+
+import oracle
+import pytest
+import strategies
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from stores import log_of
+
+import tenfold as tf
+from tenfold.errors import UsageError
+from tenfold.ledger import attribute
+from tenfold.prices import price_book
+from tenfold.prices.meters import METER_NAMES
+from tenfold.store import schema
+
+# A failing example is shown as drawn: shrinking a log and a book together takes minutes and helps little.
+QUICK = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+FULL = settings(QUICK, max_examples=1000)
+
+
+def books(text):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "book.toml").write_text(text)
+        return price_book(folder), oracle.load_book(Path(folder))
+
+
+def hold_equal(text, rows, price_at=None):
+    book, slow = books(text)
+    ledger = attribute(log_of(rows, book.thresholds), book, price_at=price_at)
+    right = oracle.bill(slow, rows, price_at)
+    assert ledger.total_pusd == right.total_pusd
+    by_id = {row["request_id"]: row for row in ledger.frame().rows(named=True)}
+    for row in rows:
+        single = oracle.price_request(slow, row, price_at)
+        fast = by_id[row["request_id"]]
+        assert fast["price_status"] == single.status, single.reason
+        costs = [fast[f"{meter}_pusd"] for meter in METER_NAMES]
+        assert (None if None in costs else sum(costs)) == single.cost_pusd
+        if single.status == "priced":
+            units = {meter: fast[f"{meter}_units"] for meter in METER_NAMES if fast[f"{meter}_units"]}
+            assert units == {meter: count for meter, (count, _) in single.meters.items() if count}
+    coverage = ledger.coverage
+    statuses = {status: count for status, count in right.by_status.items() if status not in ("priced", "known_zero")}
+    assert sum(row["requests"] for row in coverage.unpriced) == sum(statuses.values())
+    return ledger, slow
+
+
+GROUPINGS = ((), ("team",), ("day", "model"), ("user_id",), ("provider", "service_tier", "region"), ("month",))
+
+
+def designs(ledger, rows, by):
+    """Every way to sum: the cube where it can answer, grouped raw rows, and single rows (in hold_equal)."""
+    keys = [*by, "rows_seen", "requests", "unpriced_requests", "cost_pusd", *(f"{meter}_pusd" for meter in METER_NAMES)]
+    with ledger.session() as session:
+        mix = session.totals(by).select(keys)
+        raw = session.totals(by, priced="priced_requests").select(keys)
+    assert mix.rows() == raw.rows()
+    assert sum(mix["cost_pusd"]) == ledger.total_pusd
+    assert sum(mix["rows_seen"]) == len(rows)
+
+
+@given(strategies.books_and_logs(), st.sampled_from(GROUPINGS))
+@QUICK
+def test_ledger_equals_oracle(drawn, by):
+    text, rows = drawn
+    ledger, _ = hold_equal(text, rows)
+    designs(ledger, rows, by)
+
+
+@pytest.mark.full
+@given(strategies.books_and_logs(), st.sampled_from(GROUPINGS))
+@FULL
+def test_ledger_equals_oracle_at_length(drawn, by):
+    text, rows = drawn
+    ledger, _ = hold_equal(text, rows)
+    designs(ledger, rows, by)
+
+
+@given(strategies.books_and_logs(), st.datetimes(timezones=st.just(UTC)).filter(lambda at: 2025 < at.year < 2028))
+@settings(QUICK, max_examples=15)
+def test_what_if_at_one_instant_equals_oracle(drawn, at):
+    text, rows = drawn
+    hold_equal(text, rows, price_at=at)
+
+
+@given(strategies.books_and_logs(max_size=12))
+@QUICK
+def test_single_call_equals_oracle(drawn):
+    text, rows = drawn
+    book, slow = books(text)
+    for row in rows:
+        if row.get("ts") is None or not oracle.is_billed(row):
+            continue
+        usage = tf.Usage(**{name: row.get(name) for name in schema.TOKEN_COLUMNS})
+        right = oracle.price_request(slow, row)
+        try:
+            found = tf.price(
+                provider=row["provider"], model=row.get("model") or "", at=row["ts"], usage=usage,
+                tier=row.get("service_tier"), region=row.get("region"), book=book,
+            )  # fmt: skip
+        except UsageError:
+            assert right.status in ("usage_missing", "usage_partial")
+            continue
+        assert (found.status, found.cost_pusd) == (right.status, right.cost_pusd), (found.reason, right.reason)

@@ -1,0 +1,37 @@
+"""The shipped demo logs against the truth that their generator wrote beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tenfold.logs import load
+
+DEMO = Path(__file__).parents[2] / "data" / "demo"
+TRUTH = json.loads((DEMO / "truth.json").read_text(encoding="utf-8"))["files"]
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_every_line_is_accounted_for_and_every_token_counted(name):
+    right = TRUTH[name]
+    log = load(DEMO / name, map=DEMO / "gateway.map.toml" if name == "gateway.csv" else None)
+    summary = log.summary
+    assert (summary["requests"], summary["duplicates"]) == (right["requests"], right["duplicates"])
+    assert log.rejects["source_line"].to_list() == [reject["line"] for reject in right["rejected"]]
+    rows = log.requests
+    lines = right["physical_lines"] - right["header_lines"]
+    assert lines == summary["requests"] + summary["duplicates"] + summary["merged"] + summary["rejected"]
+    for flag, flagged in right["flagged"].items():
+        found = rows.filter(pl.col("flags").list.contains(flag))
+        assert sorted(found["source_line"]) == flagged, flag
+    if name != "gateway.csv":  # its log says nothing about the outcome
+        assert dict(rows["status"].value_counts().iter_rows()) == right["status"]
+    hit = pl.col("gateway_cache_hit").fill_null(value=False)
+    whole = pl.col("input_tokens").is_not_null() & pl.col("output_tokens").is_not_null()
+    billed = rows.filter(whole & ~hit & pl.col("is_billable").fill_null(value=True))
+    counted = {column: billed[column].sum() for column in right["counted"] if column != "requests"}
+    assert {"requests": billed.height, **counted} == right["counted"]
+    assert rows.filter(hit).height == right["gateway_cache_hits"]
