@@ -63,9 +63,7 @@ def write_demo(out: Path, *, seed: int = 7, scale: float = 1.0) -> None:
         for request in own:
             request.line += len(header)
         _write(out / form.file, b"\n".join(header + lines) + harm.end)
-        files[form.file] = truth.file_truth(
-            own, harm, physical_lines=len(header) + len(lines), header=bool(header)
-        )
+        files[form.file] = truth.file_truth(own, harm, physical_lines=len(header) + len(lines), header=bool(header))
     facts = {"seed": seed, "scale": scale, "files": files} | truth.totals(requests)
     _write(out / "truth.json", _layout(facts).encode())
     _write(out / "gateway.map.toml", settings.GATEWAY_MAP.encode())

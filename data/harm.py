@@ -48,9 +48,7 @@ def make_impossible(requests: list[Request]) -> None:
             sound[int(share * len(sound))].flag = flag
 
 
-def spoil(
-    source: Source, requests: list[Request], lines: list[bytes], *, scale: float
-) -> tuple[list[bytes], Harm]:
+def spoil(source: Source, requests: list[Request], lines: list[bytes], *, scale: float) -> tuple[list[bytes], Harm]:
     """Repeat and break lines as overlapping exports and killed writers do, and number all lines.
 
     Args:

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
-Source: TypeAlias = Literal[
-    "openai_chat", "openai_responses", "anthropic_messages", "litellm_spendlogs", "gateway"
-]
+Source: TypeAlias = Literal["openai_chat", "openai_responses", "anthropic_messages", "litellm_spendlogs", "gateway"]
 Status: TypeAlias = Literal["success", "incomplete", "error", "cancelled"]
 Flag: TypeAlias = Literal["bad_count", "cache_gt_input", "stream_without_usage"]
 

@@ -35,7 +35,7 @@ def assumptions() -> str:
 # Jobs that nobody waits for; see slo.toml for the one that is due sooner.
 [batch_api]
 where = "feature in ({names})"
-effort_days = 2
+effort_days = 0.5
 """
 
 

@@ -16,9 +16,7 @@ COLUMNS = (
 LONG_CONTEXT_TOKENS = 272_000
 
 
-def file_truth(
-    requests: list[Request], harm: Harm, *, physical_lines: int, header: bool
-) -> dict[str, object]:
+def file_truth(requests: list[Request], harm: Harm, *, physical_lines: int, header: bool) -> dict[str, object]:
     """State what one file holds.
 
     Args:

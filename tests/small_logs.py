@@ -91,7 +91,7 @@ def row(**columns: Any) -> dict[str, Any]:
     return {
         "provider": "openai",
         "model": "stacks",
-        "ts": datetime(2026, 6, 1, 12),  # noqa: DTZ001 -- naive UTC, as in the store
+        "ts": datetime(2026, 6, 1, 12),
         "input_tokens": 1_000,
         "cache_read_tokens": 0,
         "cache_write_tokens": 0,

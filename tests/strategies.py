@@ -73,8 +73,8 @@ def requests(book: Book) -> st.SearchStrategy[Row]:
 def _requests(draw: st.DrawFn, book: Book, entries: list[Entry], probes: list[datetime]) -> Row:
     entry = draw(st.sampled_from(entries))
     days = st.datetimes(
-        datetime(2025, 12, 1),  # noqa: DTZ001 -- hypothesis takes naive bounds and adds the zone
-        datetime(2026, 12, 31),  # noqa: DTZ001
+        datetime(2025, 12, 1),
+        datetime(2026, 12, 31),
         timezones=st.just(UTC),
     )
     # Within the entry's own time (unless a later list has replaced it), around any change, or on any day.

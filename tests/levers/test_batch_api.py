@@ -19,7 +19,7 @@ from tenfold.levers.batch_api import LEVER
 from tenfold.levers.repricing import own_bill
 from tenfold.prices.words import canonical_tier
 
-NOON = datetime(2026, 6, 1, 12)  # noqa: DTZ001 -- naive UTC, as in the store
+NOON = datetime(2026, 6, 1, 12)
 ALL = {"batch_api": {"where": "true"}}
 UUSD = 10**6  # one millionth of a USD, in pUSD
 
@@ -50,7 +50,7 @@ def test_cached_reads_stack_only_where_the_book_says_so():
 def test_shipped_stack_matrix():
     # 10,000 cached of 10,000 input, no output, in October 2026. Anthropic Sonnet 4.5: reads 0.30 -> 0.15 per million.
     # Gemini 2.5 Flash: cached tokens cost 0.03 in batch as online (the cache discount takes precedence): nothing saved.
-    common = {"ts": datetime(2026, 10, 1), "input_tokens": 10_000, "cache_read_tokens": 10_000, "output_tokens": 0}  # noqa: DTZ001
+    common = {"ts": datetime(2026, 10, 1), "input_tokens": 10_000, "cache_read_tokens": 10_000, "output_tokens": 0}
     rows = [
         row(provider="anthropic", model="claude-sonnet-4-5", feature="anthropic", **common),
         row(provider="google", model="gemini-2.5-flash", feature="google", **common),

@@ -104,21 +104,6 @@ def test_unpriced_and_unbilled_requests_are_left_out_and_counted():
     assert [facts(found)[name] for name in ("unpriced", "not_billed", "split_unknown")] == [1, 2, 1]
 
 
-def test_a_read_without_an_uncached_price_is_left_as_it_is():
-    prices = """
-provider = "openai"
-[[price]]
-model = "m"
-cache_read = 0.2
-output = 10
-source = "test"
-checked = 2026-01-01
-"""
-    found = look(LEVER, ledger([row(model="m", cache_read_tokens=1_000)], prices))
-    assert found.as_billed_pusd == 0
-    assert facts(found)["no_price"] == 1
-
-
 @pytest.mark.parametrize("policy", ["system", "history"])
 def test_policies_that_need_a_replay_say_so(policy):
     found = look(LEVER, ledger([row(cache_read_tokens=500)]), {"prefix_cache": {"policy": policy}})

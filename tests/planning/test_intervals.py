@@ -17,6 +17,7 @@ def test_what_belongs_to_no_day_is_added_once():
 def test_one_day_of_ten_carries_all():
     # The number of times that day is drawn is binomial(10, 1/10): P(0) = 0.35, P(<= 3) = 0.987, P(<= 2) = 0.930.
     assert DayDraws(10).interval([100] + [0] * 9) == (0, 300)
+    assert DayDraws(10).interval([0] + [100] * 9) == (700, 1_000)
 
 
 def test_the_same_days_give_the_same_bounds():

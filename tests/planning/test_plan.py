@@ -16,7 +16,7 @@ from tenfold.levers.base import Advice
 from tenfold.levers.repricing import COLUMNS
 from tenfold.money import PUSD_PER_USD
 
-NOON = datetime(2026, 6, 1, 12)  # noqa: DTZ001 -- naive UTC, as in the store
+NOON = datetime(2026, 6, 1, 12)
 UUSD = 10**6
 BATCH = {"where": "true", "effort_days": 0}
 
@@ -74,6 +74,21 @@ def test_nothing_is_assumed():
     assert (plan.levers, plan.fold, plan.joint_all_pusd, plan.saving) == ((), 1.0, 0, (None, 0, None))
     assert [one.status for one in plan.estimates] == ["no_assumption", "no_assumption"]
     assert plan.is_evaluable
+
+
+def test_a_ceiling_is_shown_beside_the_plan_and_has_no_lower_end():
+    plan = tf.plan(ledger(days(12)))
+    batch = of(plan, "batch_api")
+    assert (batch.status, batch.label) == ("no_assumption", "ceiling")
+    assert batch.saving == (None, 12 * 1_500 * UUSD, 12 * 1_500 * UUSD)
+    assert (batch.last_pusd, batch.shapley_pusd, batch.per_month_pusd) == (None, None, None)
+    assert (plan.levers, plan.joint_all_pusd, plan.saving, plan.fold) == ((), 0, (0, 0, 0), 1.0)
+
+
+def test_a_lever_that_changes_nothing_is_in_no_plan():
+    plan = tf.plan(ledger(days(12)), assume={"batch_api": BATCH, "prefix_cache": {"effort_days": 0}})
+    assert of(plan, "prefix_cache").status == "ok"
+    assert plan.levers == ("batch_api",)
 
 
 def test_joint_value_is_re_priced_not_added():
@@ -229,7 +244,7 @@ def test_the_window_of_the_ledger_holds():
 
 def test_days_are_cut_in_the_report_zone():
     # 23:30 UTC is the next day in Berlin
-    rows = [row(ts=datetime(2026, 6, n, 23, 30)) for n in range(1, 13)]  # noqa: DTZ001
+    rows = [row(ts=datetime(2026, 6, n, 23, 30)) for n in range(1, 13)]
     plan = batched(ledger(rows, zone="Europe/Berlin"))
     assert (plan.first_day.day, plan.last_day.day, plan.days) == (2, 13, 12)
     assert plan.saving == (12 * 1_500 * UUSD,) * 3

@@ -115,7 +115,8 @@ def show(ledger: Ledger, mix: Composition) -> None:
     coverage = ledger.coverage
     said = reading.read(ledger)
     console.print(
-        f"[bold]{shown(mix.total_pusd)}[/bold]   {coverage.requests:,} requests   {said.period()}   prices {ledger.book.version}"
+        f"[bold]{shown(mix.total_pusd)}[/bold]   {coverage.requests:,} requests   {said.period()}   "
+        f"prices {ledger.book.version}"
     )
     if ledger.price_at:
         console.print(

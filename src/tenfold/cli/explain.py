@@ -87,8 +87,8 @@ def _show(trace: dict[str, Any]) -> None:
         entry = trace["entry"]
         since = entry["valid_from"] or "its launch"
         console.print(
-            f"entry      {entry['file']} no. {entry['number']}: {entry['model']}, {entry['service_tier']}, from {since}, "
-            f"checked {entry['checked']}, {entry['source']}",
+            f"entry      {entry['file']} no. {entry['number']}: {entry['model']}, {entry['service_tier']}, "
+            f"from {since}, checked {entry['checked']}, {entry['source']}",
             soft_wrap=True,
         )
     console.print(f"rounding   {'; '.join(trace['rounding']) or 'none'} · prices {trace['card_version']}")

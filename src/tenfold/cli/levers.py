@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from tenfold import display, logs
 from tenfold.cli.common import (
@@ -87,7 +88,7 @@ def show(console: Console, found: Plan) -> None:
     console.print(table)
     for row in document["levers"]:
         for heading, text in _said(row):
-            console.print(f"  [dim]{row['number']} {row['name']}, {heading}:[/dim] {text}")
+            console.print(f"  [dim]{row['number']} {row['name']}, {heading}:[/dim] {escape(text)}")
 
 
 def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
@@ -108,7 +109,7 @@ def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _saving(row: dict[str, Any]) -> str:
     saving = row["saving_usd"]
-    if saving is None or saving["mid"] is None:
+    if saving is None or saving["mid"] is None or (row["status"] != "ok" and row["label"] != "ceiling"):
         return ""
     ends = "" if saving["low"] is None else f" [{_dollars(saving['low'])} to {_dollars(saving['high'])}]"
     return _dollars(saving["mid"]) + ends

@@ -155,7 +155,11 @@ class Session:
             requests=requests,
             condition=self.window.condition("ts", "ts is not null"),
         )
-        steps.run(self.engine, "priced", name=name, cells=f"{name}_cells")
+        self._price(name, f"{name}_cells")
+
+    def _price(self, name: str, cells: str) -> None:
+        undated = "ambiguous" if self._price_at is None else "unpriced_model"
+        steps.run(self.engine, "priced", name=name, cells=cells, undated=undated)
 
     def totals(self, by: Sequence[str] = (), *, priced: str | None = None, condition: str = "true") -> pl.DataFrame:
         """Sum exactly by dimensions.
@@ -204,7 +208,7 @@ class Session:
             self.engine, "cells_mixed", name=f"{name}_mixed", grouped=f"{name}_cells", cells=cells,
             names=_listed(dimensions), dimensions=expressions, condition=condition,
         )  # fmt: skip
-        steps.run(self.engine, "priced", name=name, cells=f"{name}_mixed")
+        self._price(name, f"{name}_mixed")
 
     def view_for(self, by: Iterable[str]) -> str:
         """Choose the priced view that can answer: the cube's cells, or the single requests.

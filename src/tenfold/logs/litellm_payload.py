@@ -43,7 +43,6 @@ LITELLM_PAYLOAD = Reader(
         "session_id": "r.session_id",
         "org": "r.metadata.user_api_key_org_id",
         "project": "r.metadata.user_api_key_project_id",
-        "team": sql.first("r.metadata.user_api_key_team_id", "r.metadata.user_api_key_team_alias"),
         "user_id": sql.first("r.end_user", "r.metadata.user_api_key_user_id"),
         "api_key_id": sql.first("r.metadata.user_api_key_hash", "r.metadata.user_api_key_alias"),
         "duration_ms": sql.milliseconds(STARTED, sql.text('r."endTime"')),

@@ -50,6 +50,8 @@ METADATA_LEAVES = {
     "metadata.is_silent_experiment": "JSON",
     "metadata.error_information.error_code": "VARCHAR",
     "metadata.service_tier": "VARCHAR",
+    "metadata.spend_logs_metadata.feature": "VARCHAR",
+    "metadata.spend_logs_metadata.environment": "VARCHAR",
     **usage_leaves(SHAPE, "metadata.usage_object."),
 }
 
@@ -85,7 +87,9 @@ def common_fields() -> dict[str, str]:
         "service_tier": sql.first("r.metadata.service_tier", f"{USAGE}.service_tier"),
         "operation": f"CASE WHEN {IS_RETRIEVAL} THEN 'retrieve' ELSE r.call_type END",
         "attempt": retries,
-        "environment": "NULL",
+        "team": sql.first("r.metadata.user_api_key_team_alias", "r.metadata.user_api_key_team_id"),
+        "feature": "r.metadata.spend_logs_metadata.feature",
+        "environment": "r.metadata.spend_logs_metadata.environment",
         "status": STATUS,
         "http_status": sql.first("r.metadata.error_information.error_code", f"CASE WHEN NOT {FAILED} THEN '200' END"),
         "is_billable": f"NOT ({IS_RETRIEVAL} OR ({FAILED} AND {reported} IS NULL))",
@@ -129,7 +133,7 @@ LITELLM_SPEND = Reader(
         "session_id": "r.session_id",
         "org": sql.first("r.organization_id", "r.metadata.user_api_key_org_id"),
         "project": "r.metadata.user_api_key_project_id",
-        "team": sql.first("r.team_id", "r.metadata.user_api_key_team_id"),
+        "team": sql.first("r.metadata.user_api_key_team_alias", "r.team_id", "r.metadata.user_api_key_team_id"),
         "user_id": sql.first("r.end_user", 'r."user"'),
         "api_key_id": sql.first("r.api_key", "r.metadata.user_api_key_hash"),
         "client": "r.metadata.user_api_key_alias",

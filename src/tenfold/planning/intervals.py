@@ -38,8 +38,7 @@ class DayDraws:
             rest_pusd: What belongs to no day and is not drawn.
 
         Returns:
-            2.5 % and 97.5 % points of the sum, in pUSD, never on the wrong side of the sum itself.
+            2.5 % and 97.5 % points of the sum, in pUSD.
         """
-        total = sum(daily_pusd)
         drawn = sorted(sum(map(mul, weights, daily_pusd)) for weights in self._weights)
-        return min(drawn[_LOW], total) + rest_pusd, max(drawn[_HIGH], total) + rest_pusd
+        return drawn[_LOW] + rest_pusd, drawn[_HIGH] + rest_pusd

@@ -1,6 +1,6 @@
 -- Price cells: one row in, one row out. A cell is a request, or requests summed that are alike in day, price key,
 -- context band and in which counts are known and above zero; both are priced by this one text.
--- in:  the cells (see cells_requests.sql), day_map
+-- in:  the cells (see cells_requests.sql), day_map; the status of a request without a time that no row matches
 -- out: the cell, its entry, price_status, and per meter disjoint units and cost
 -- units: tokens, calls; costs in pUSD, NULL unless priced or known_zero
 with matched as (
@@ -20,7 +20,7 @@ with matched as (
       when not c.is_billed then 'known_zero'
       when c.input_tokens is null and c.output_tokens is null then 'usage_missing'
       when c.input_tokens is null or c.output_tokens is null then 'usage_partial'
-      when m.entry_id is null then case when c.is_dated then 'unpriced_model' else 'ambiguous' end
+      when m.entry_id is null then case when c.is_dated then 'unpriced_model' else '{undated}' end
       when m.is_ambiguous then 'ambiguous'
       when (m.rate_cache_read is null and c.cache_read_tokens > 0)
         or (m.rate_cache_write is null and c.cache_write_tokens > coalesce(c.cache_write_long_tokens, 0))

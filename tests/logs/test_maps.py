@@ -1,0 +1,224 @@
+"""Tables of one's own: through a map, or by tenfold's column names."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+from log_files import SAMPLES, counted, write
+
+from tenfold.errors import AssumptionError, LogFormatError
+from tenfold.logs import load, open_log
+
+DATA = Path(os.environ.get("TENFOLD_REAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+AZURE_MAP = """
+[columns]
+ts = "TIMESTAMP"
+input_tokens = "ContextTokens"
+output_tokens = "GeneratedTokens"
+[constants]
+provider = "azure"
+model = "gpt-4"
+service_tier = "default"
+"""
+
+
+@pytest.fixture
+def azure_map(tmp_path):
+    file = tmp_path / "azure.toml"
+    file.write_text(AZURE_MAP)
+    return file
+
+
+def test_a_table_is_read_through_a_map(azure_map):
+    log = load(SAMPLES / "azure_llm_trace.csv", map=azure_map)
+    rows = log.requests.to_dicts()
+    assert [(str(row["ts"]), row["input_tokens"], row["output_tokens"]) for row in rows] == [
+        ("2023-11-16 18:15:46.680590", 374, 44),
+        ("2023-11-16 18:15:50.995169", 396, 109),
+    ]
+    assert {(row["provider"], row["model"], row["service_tier"]) for row in rows} == {("azure", "gpt-4", "standard")}
+    assert {tuple(row["flags"]) for row in rows} == {("naive_ts",)}
+    assert [row["source_line"] for row in rows] == [2, 3]
+
+
+def test_naive_times_mean_the_zone_that_was_named(azure_map):
+    log = load(SAMPLES / "azure_llm_trace.csv", map=azure_map, zone="America/New_York")
+    # 18:15 in New York is 23:15 UTC in November
+    assert str(log.requests["ts"][0]) == "2023-11-16 23:15:46.680590"
+    assert log.requests["flags"].null_count() == 2
+    with pytest.raises(AssumptionError, match="Europe/Berlin"):
+        load(SAMPLES / "azure_llm_trace.csv", map=azure_map, zone="Europe/Berln")
+
+
+def test_the_same_rows_under_other_settings_cannot_count_twice(azure_map, tmp_path):
+    db = tmp_path / "log.duckdb"
+    load(SAMPLES / "azure_llm_trace.csv", map=azure_map, db=db)
+    with pytest.raises(LogFormatError, match="already loaded"):
+        load(SAMPLES / "azure_llm_trace.csv", map=azure_map, db=db, zone="America/New_York")
+    assert open_log(db).requests.height == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[colums]\nts = 'a'", ["colums", 'Did you mean "columns"']),
+        ("[columns]\ninput_token = 'a'", ["input_token", 'Did you mean "input_tokens"']),
+        (
+            "[columns]\ninput_tokens = 'ContextToken'",
+            ["ContextToken", 'Did you mean "ContextTokens"', "azure_llm_trace.csv"],
+        ),
+        ("[columns]\ninput_tokens = 'ContextTokens'\ncache_read_tokens = 'GeneratedTokens'", ["convention"]),
+        ("convention = 'in'\n[columns]\ninput_tokens = 'ContextTokens'", ["convention", "inclusive"]),
+        ("[columns]\nts = 'TIMESTAMP'", ["neither input_tokens nor output_tokens"]),
+        ("[columns\n", ["not valid TOML"]),
+        ("zone = 'Mars'\n[columns]\ninput_tokens = 'ContextTokens'", ["zone", "Mars"]),
+        ("dedup_key = ['id']\n[columns]\ninput_tokens = 'ContextTokens'", ["dedup_key", '"id"']),
+        ("[columns]\ninput_tokens = 'ContextTokens'\n[constants]\noutput_tokens = 5", ["output_tokens"]),
+    ],
+    ids=range(10),
+)
+def test_a_map_that_does_not_fit_is_refused_by_name(tmp_path, text, words):
+    file = tmp_path / "map.toml"
+    file.write_text(text)
+    with pytest.raises(LogFormatError) as caught:
+        load(SAMPLES / "azure_llm_trace.csv", map=file)
+    for word in [*words, "map.toml"]:
+        assert word in str(caught.value)
+
+
+def test_an_exclusive_table_becomes_inclusive_and_its_total_may_prove_another_reading(tmp_path):
+    file = tmp_path / "a.csv"
+    # 10 + 5 + 90 = 105 is exclusive as declared; 100 + 5 = 105 is inclusive; 7 fits neither.
+    file.write_text(
+        "id,in,cached,out,all,T.ime\na,10,90,5,105,1793577600\nb,100,90,5,105,1793577600123\nc,10,90,5,7,2026-11-02T00:00:00+01:00\n"
+    )
+    columns = {"request_id": "id", "input_tokens": "in", "cache_read_tokens": "cached", "output_tokens": "out"}
+    mapping = {"convention": "exclusive", "columns": {**columns, "total_tokens": "all", "ts": "T.ime"}}
+    rows = {row["request_id"]: row for row in load(file, map=mapping).requests.to_dicts()}
+    assert {name: row["input_tokens"] for name, row in rows.items()} == {"a": 100, "b": 100, "c": 100}
+    assert {name: row["flags"] for name, row in rows.items()} == {
+        "a": None,
+        "b": ["convention_by_total"],
+        "c": ["total_mismatch"],
+    }
+    assert str(rows["b"]["ts"]) == "2026-11-02 00:00:00.123000"
+    assert str(rows["c"]["ts"]) == "2026-11-01 23:00:00"
+
+
+def test_json_lines_are_mapped_by_path(tmp_path):
+    file = write(tmp_path / "a.jsonl", [{"meta": {"at": 1793577600}, "u": {"in": 7, "out": 2}, "team": "x"}])
+    mapping = {"columns": {"ts": "meta.at", "input_tokens": "u.in", "output_tokens": "u.out", "team": "team"}}
+    (row,) = load(file, map=mapping).requests.to_dicts()
+    assert (str(row["ts"]), row["input_tokens"], row["output_tokens"], row["team"]) == (
+        "2026-11-02 00:00:00",
+        7,
+        2,
+        "x",
+    )
+
+
+IDENTITY = [
+    {
+        "request_id": "a",
+        "ts": "2026-11-02T00:00:00Z",
+        "provider": "vertex_ai",
+        "model": "m",
+        "input_tokens": 100,
+        "cache_read_tokens": 40,
+        "output_tokens": 5,
+        "is_stream": True,
+        "prompt_hash": 77,
+        "prefix_hashes": ["h1", "h2"],
+        "tags": {"k": "v"},
+        "duration_ms": 12.5,
+        "attempt": 0,
+    },
+    {
+        "request_id": "a",
+        "ts": "2026-11-02T00:00:01Z",
+        "provider": "vertex_ai",
+        "model": "m",
+        "input_tokens": 100,
+        "cache_read_tokens": None,
+        "output_tokens": 6,
+        "is_stream": False,
+        "prompt_hash": 78,
+        "prefix_hashes": None,
+        "tags": None,
+        "duration_ms": None,
+        "attempt": 1,
+    },
+]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_tenfolds_own_column_names_need_no_map(tmp_path, kind):
+    file = tmp_path / f"a.{kind}"
+    if kind == "jsonl":
+        write(file, IDENTITY)
+    elif kind == "csv":
+        nested = [
+            {
+                **row,
+                "prefix_hashes": row["prefix_hashes"] and json.dumps(row["prefix_hashes"]),
+                "tags": row["tags"] and json.dumps(row["tags"]),
+            }
+            for row in IDENTITY
+        ]
+        pl.DataFrame(nested).write_csv(file)
+    else:
+        frame = pl.DataFrame([{**row, "tags": None} for row in IDENTITY])
+        frame.with_columns(ts=pl.col("ts").str.to_datetime(time_zone="UTC").dt.replace_time_zone(None)).write_parquet(
+            file
+        )
+    rows = load(file).requests.sort("attempt").to_dicts()
+    got = [
+        (r["request_id"], str(r["ts"]), r["provider"], r["input_tokens"], r["cache_read_tokens"], r["output_tokens"])
+        for r in rows
+    ]
+    assert got == [
+        ("a", "2026-11-02 00:00:00", "vertex", 100, 40, 5),
+        ("a", "2026-11-02 00:00:01", "vertex", 100, None, 6),
+    ]
+    first = rows[0]
+    assert (first["is_stream"], first["prompt_hash"], first["prefix_hashes"]) == (True, "77", ["h1", "h2"])
+    assert (first["duration_ms"], first["flags"]) == (12.5, None)
+    if kind != "parquet":
+        assert first["tags"] == {"k": "v"}
+
+
+def test_a_count_column_that_is_almost_ours_is_refused(tmp_path):
+    file = write(
+        tmp_path / "a.jsonl", [{"ts": 1793577600, "input_tokens": 1, "output_tokens": 1, "cached_read_tokens": 1}]
+    )
+    with pytest.raises(LogFormatError, match='Did you mean "cache_read_tokens"'):
+        load(file)
+
+
+def test_rows_without_an_id_are_kept_and_repeats_are_suspected(azure_map, tmp_path):
+    file = tmp_path / "a.csv"
+    line = "2023-11-16 18:15:46.6805900,374,44\n"
+    file.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + line + line + "2023-11-16 18:15:47,374,44\n")
+    log = load(file, map=azure_map, zone="UTC")
+    assert counted(log) == (3, 0, 0, 0)
+    assert log.requests.sort("source_line")["flags"].to_list() == [["dup_suspect"], ["dup_suspect"], None]
+    assert log.summary["flagged"] == 2
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "requests"), [("conv", 19366), ("code", 8819)])
+def test_azure_traces(name, requests, azure_map):
+    file = DATA / "azure" / f"AzureLLMInferenceTrace_{name}.csv"
+    if not file.is_file():
+        pytest.skip("no real data: set TENFOLD_REAL_DATA")
+    log = load(file, map=azure_map)
+    assert counted(log) == (requests, 0, 0, 0)
+    frame = pl.read_csv(file)
+    assert log.requests["input_tokens"].sum() == frame["ContextTokens"].sum()
+    assert log.requests["output_tokens"].sum() == frame["GeneratedTokens"].sum()

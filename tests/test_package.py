@@ -1,0 +1,73 @@
+"""What the package promises as a whole: its public names, its light import, its layout."""
+
+import json
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import tenfold as tf
+
+PUBLIC = (
+    "Ledger", "Log", "NotEvaluable", "Plan", "PriceBook", "Slo", "TenfoldError", "Usage",
+    "attribute", "load", "open_log", "plan", "price", "price_book", "review",
+)  # fmt: skip
+ROOT = Path(__file__).parents[1]
+
+
+def fresh(code):
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def test_public_names_are_pinned():
+    assert tuple(tf.__all__) == PUBLIC
+    assert all(callable(getattr(tf, name)) for name in PUBLIC)
+
+
+def test_importing_every_submodule_hides_no_public_name():
+    for module in pkgutil.walk_packages(tf.__path__, "tenfold."):
+        if "_shipped" not in module.name:
+            import_module(module.name)
+    assert all(callable(getattr(tf, name)) for name in PUBLIC)
+
+
+def test_import_is_light():
+    loaded = fresh("import sys, json, tenfold; print(json.dumps(sorted(sys.modules)))")
+    assert not {"duckdb", "polars", "pydantic", "altair", "jinja2", "great_tables"} & set(loaded)
+
+
+def test_pricing_a_call_loads_no_engine():
+    code = (
+        "import sys, json, tenfold as tf\n"
+        "usage = tf.Usage(input_tokens=1, output_tokens=1)\n"
+        "tf.price(provider='openai', model='gpt-4.1', at='2026-10-01', usage=usage)\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    assert not {"duckdb", "polars", "altair"} & set(fresh(code))
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        _ = tf.nope
+
+
+def test_no_code_file_outgrows_its_room():
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for folder in ("src", "data", "tests", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 420
+    }
+    assert long == {}
+
+
+def test_contributing_and_readme_name_files_that_exist():
+    import re
+
+    for page in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"):
+        for name in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+            assert (ROOT / name).exists(), f"{page} links to {name}"

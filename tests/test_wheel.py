@@ -1,0 +1,53 @@
+"""A wheel built from the repository works in an empty environment elsewhere."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return next(folder.glob("*.whl"))
+
+
+def test_holds_prices_sql_samples_and_types(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for name in (
+        "tenfold/py.typed",
+        "tenfold/_shipped/pricing/openai.toml",
+        "tenfold/_shipped/pricing/meters.toml",
+        "tenfold/_shipped/data/generate.py",
+        "tenfold/_shipped/data/demo/openai_chat.jsonl.gz",
+        "tenfold/store/sql/priced.sql",
+        "tenfold/reviewing/template.html.j2",
+    ):
+        assert name in names, name
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_runs_the_demo_elsewhere(wheel, tmp_path):
+    # The dependencies of this environment, the wheel's own code: nothing of the checkout is on the path.
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    env = {**os.environ, "PYTHONPATH": str(site)}
+    where = f"import tenfold, pathlib; print(pathlib.Path(tenfold.__file__).is_relative_to({str(site)!r}))"
+    found = subprocess.run([sys.executable, "-c", where], env=env, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "True"
+    code = "from tenfold.cli import main; import sys; sys.argv = ['tenfold', 'demo', '--out', 'out']; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "batch_api" in run.stdout
+    assert (tmp_path / "out" / "review.html").stat().st_size > 50_000
