@@ -120,7 +120,7 @@ def test_owners_times_and_details(rows):
     assert (row["duration_ms"], row["ttft_ms"], row["team"], row["model_requested"]) == (
         41799.0,
         2399.0,
-        "team-search",
+        "Search",
         "opus",
     )
     assert str(row["cost_logged_usd"]).rstrip("0") == "4.5E-7" or float(row["cost_logged_usd"]) == 4.5e-7

@@ -136,7 +136,7 @@ def _coverage_line(ledger: Ledger) -> str:
     if coverage.requests_ratio is None:
         return "no billable requests in this window"
     tokens = "" if coverage.tokens_ratio is None else f", {display.percent(coverage.tokens_ratio, 2)} of tokens"
-    line = f"priced {coverage.requests_ratio:.2%} of requests{tokens}"
+    line = f"priced {display.percent(coverage.requests_ratio, 2)} of requests{tokens}"
     if coverage.unpriced:
         names = [
             f"{row['model'] or 'no model'} ({row['requests']:,} requests: {row['price_status']})"

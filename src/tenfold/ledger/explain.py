@@ -53,7 +53,7 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
         raise ColumnError(f'{len(rows)} requests bear the id "{request_id}": {places}')
     row = rows[0]
     found = session.card.matches[row["price_key"]]
-    entry: Entry | None = None if row["entry_id"] is None else session.card.entries[row["entry_id"]]
+    entry = _entry_of(session, row["entry_id"])
     price_list = next((one for one in found.lists if entry in one.bands), None)
     costs = {meter.name: row[f"{meter.name}_pusd"] for meter in meters()}
     known = [cost for cost in costs.values() if cost is not None]
@@ -105,6 +105,10 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
         "card_version": session.book.version,
         "rounding": [],
     }
+
+
+def _entry_of(session: Session, entry_id: int | None) -> Entry | None:
+    return None if entry_id is None else session.card.entries[entry_id]
 
 
 def _plain(value: object) -> object:
