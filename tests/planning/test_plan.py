@@ -83,6 +83,7 @@ def test_a_ceiling_is_shown_beside_the_plan_and_has_no_lower_end():
     assert batch.saving == (None, 12 * 1_500 * UUSD, 12 * 1_500 * UUSD)
     assert (batch.last_pusd, batch.shapley_pusd, batch.per_month_pusd) == (None, None, None)
     assert (plan.levers, plan.joint_all_pusd, plan.saving, plan.fold) == ((), 0, (0, 0, 0), 1.0)
+    assert "No lever has a saving" in plan.headline()
 
 
 def test_a_lever_that_changes_nothing_is_in_no_plan():
@@ -135,14 +136,15 @@ def test_effort_and_running_cost_are_weighed():
     made = ledger(days(12, input_tokens=1_500_000))
     horizon = {"horizon_months": 12, "day_rate_usd": 500}
 
-    def levers(**table):
-        return batched(made, plan=horizon, **table).levers
+    def planned(**table):
+        return batched(made, plan=horizon, **table)
 
-    assert levers(effort_days=1) == ("batch_api",)  # 500 USD of work
-    assert levers(effort_days=2) == ()
-    assert levers(effort_days=0, running_usd_per_month=45) == ("batch_api",)  # 540 USD
-    assert levers(effort_days=0, running_usd_per_month=46) == ()  # 552 USD
-    plan = batched(made, plan=horizon, effort_days=2)
+    assert planned(effort_days=1).levers == ("batch_api",)  # 500 USD of work
+    assert planned(effort_days=0, running_usd_per_month=45).levers == ("batch_api",)  # 540 USD
+    assert planned(effort_days=0, running_usd_per_month=46).levers == ()  # 552 USD
+    plan = planned(effort_days=2)
+    assert plan.levers == ()
+    assert "None of the levers pays for its effort" in plan.headline()
     assert "takes $1,000.00" in of(plan, "batch_api").reason
     assert "at least $547.38" in of(plan, "batch_api").reason
 
@@ -319,8 +321,6 @@ def test_headline():
     assert "saves $5.00: fold 2.00." in short.headline()
     assert "1 day." in short.headline()
     assert "too short for an interval" in short.headline()
-    assert "None of the levers pays" in batched(ledger(days(12)), effort_days=9).headline()
-    assert "No lever has a saving" in tf.plan(ledger(days(12))).headline()
 
 
 def test_bad_files_are_refused(tmp_path):

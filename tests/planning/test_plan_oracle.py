@@ -37,7 +37,7 @@ def both(prices, request, factor):
     return changed(prices, request, {"service_tier": "batch", "cache_read_tokens": int(kept)})
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(books_and_logs(max_size=40), st.sampled_from(("0.3", "1")))
 def test_plan_equals_the_oracle(drawn, factor):
     text, rows = drawn

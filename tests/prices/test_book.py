@@ -185,3 +185,40 @@ def test_shipped_book_has_the_three_providers():
             for band in one.bands:
                 assert band.source
                 assert band.checked
+
+
+def test_a_dated_region_factor_starts_on_its_date_in_the_list_then_in_force(book_of):
+    factor = (
+        '[[region_factor]]\nregion = "us"\nfactor = "1.1x"\nvalid_from = 2026-05-01\nmodels = ["acme-large"]\n' + TAIL
+    )
+    book = book_of(
+        entry("input = 1\noutput = 5"),
+        entry("valid_from = 2026-03-01\ninput = 2\noutput = 5"),
+        entry("valid_from = 2026-07-01\ninput = 3\noutput = 5"),
+        factor,
+    )
+    days = ("2026-04-30", "2026-05-01", "2026-07-01")
+    assert [rate(book, f"{day}T00:00:00+00:00", region="us") for day in days] == [None, 2_200_000, 3_300_000]
+
+
+@pytest.mark.parametrize(
+    ("tail", "says"),
+    [
+        ('factor = "1.1x"\nmodels = ["acme-lrge"]', 'no entry for model "acme-lrge". Did you mean "acme-large"?'),
+        ('factor = "1.0000001x"\nmodels = ["acme-large"]', "finer than 1 pUSD"),
+        ('factor = "much"\nmodels = ["acme-large"]', '"much" is no number'),
+    ],
+)
+def test_a_bad_region_factor_is_named(book_of, tail, says):
+    with pytest.raises(PriceFileError) as raised:
+        book_of(entry("input = 0.000001\noutput = 5"), f'[[region_factor]]\nregion = "us"\n{tail}\n' + TAIL)
+    assert "region_factor 1" in str(raised.value)
+    assert says in str(raised.value)
+
+
+def test_bands_of_one_list_end_as_one(book_of):
+    with pytest.raises(PriceFileError, match="end at different times"):
+        book_of(
+            entry("input = 1\noutput = 5"),
+            entry("above_input_tokens = 1000\nvalid_to = 2026-07-01\ninput = 2\noutput = 5"),
+        )

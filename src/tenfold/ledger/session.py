@@ -157,9 +157,9 @@ class Session:
         )
         self._price(name, f"{name}_cells")
 
-    def _price(self, name: str, cells: str) -> None:
+    def _price(self, name: str, cells: str, *, materialised: bool = False) -> None:
         undated = "ambiguous" if self._price_at is None else "unpriced_model"
-        steps.run(self.engine, "priced", name=name, cells=cells, undated=undated)
+        steps.run(self.engine, "priced", name=name, cells=cells, undated=undated, materialised=materialised)
 
     def totals(self, by: Sequence[str] = (), *, priced: str | None = None, condition: str = "true") -> pl.DataFrame:
         """Sum exactly by dimensions.
@@ -180,7 +180,7 @@ class Session:
         inner, outer = _dimensions(by, self.window.zone)
         from_cube = priced is None and condition == "true" and self._cube_answers(by)
         cells = f"{priced or 'priced_requests'}_cells"
-        self._price_grouped("priced_grouped", inner, cells, condition, from_cube=from_cube)
+        self._price_grouped("priced_grouped", inner, cells, condition, from_cube=from_cube, materialised=True)
         sql = steps.filled(
             "totals",
             priced="priced_grouped",
@@ -191,7 +191,14 @@ class Session:
         return found.with_columns(cost_pusd=pl.sum_horizontal(f"{meter}_pusd" for meter in METER_NAMES))
 
     def _price_grouped(
-        self, name: str, dimensions: Mapping[str, str], cells: str, condition: str, *, from_cube: bool
+        self,
+        name: str,
+        dimensions: Mapping[str, str],
+        cells: str,
+        condition: str,
+        *,
+        from_cube: bool,
+        materialised: bool,
     ) -> None:
         expressions = _listed(
             text if text == dimension else f"{text} as {dimension}" for dimension, text in dimensions.items()
@@ -208,7 +215,7 @@ class Session:
             self.engine, "cells_mixed", name=f"{name}_mixed", grouped=f"{name}_cells", cells=cells,
             names=_listed(dimensions), dimensions=expressions, condition=condition,
         )  # fmt: skip
-        self._price(name, f"{name}_mixed")
+        self._price(name, f"{name}_mixed", materialised=materialised)
 
     def view_for(self, by: Iterable[str]) -> str:
         """Choose the priced view that can answer: the cube's cells, or the single requests.
@@ -222,7 +229,9 @@ class Session:
         if not self._cube_answers(by):
             return "priced_requests"
         dimensions = {name: name for name in schema.CUBE_DIMENSIONS}
-        self._price_grouped("priced_cube", dimensions, "priced_requests_cells", "true", from_cube=True)
+        self._price_grouped(
+            "priced_cube", dimensions, "priced_requests_cells", "true", from_cube=True, materialised=False
+        )
         return "priced_cube"
 
     @property

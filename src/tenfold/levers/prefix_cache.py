@@ -17,7 +17,6 @@ _FACTS = {
     "not_cached": "requests without cached or written tokens",
     "split_unknown": "requests whose cached share the log does not say: left as they are",
     "unpriced": "requests without a price now: left as they are",
-    "no_price": "requests whose uncached input has no price: left as they are",
     "not_billed": "requests that are not billed",
 }
 

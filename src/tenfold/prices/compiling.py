@@ -128,18 +128,20 @@ def _price_lists(file: str, provider: str, parsed: models.PriceFile) -> dict[Key
         )  # fmt: skip
         bands[entry.above_input_tokens] = (made, ends)
     lists = {key: tuple(_intervals(file, key, versions)) for key, versions in dated.items()}
+    known = {entry.model.lower() for entry in parsed.price}
     for number, factor in enumerate(parsed.region_factor, 1):
-        _add_region(f'{file}, region_factor {number} (region "{factor.region}")', factor, lists)
+        where = f'{file}, region_factor {number} (region "{factor.region}")'
+        for model in factor.models:
+            if model.lower() not in known:
+                raise PriceFileError(f'{where}: no entry for model "{model}".{near(model.lower(), known)}')
+        _add_region(where, factor, lists)
     return lists
 
 
 def _add_region(where: str, factor: models.RegionFactor, lists: dict[Key, tuple[PriceList, ...]]) -> None:
     """Add the lists of a region whose token rates are a multiple, from the factor's date on."""
     since = factor.valid_from or EVER
-    known = {key[1] for key in lists}
     for model in factor.models:
-        if model.lower() not in known:
-            raise PriceFileError(f'{where}: no entry for model "{model}".{near(model.lower(), known)}')
         for key in [key for key in lists if key[1] == model.lower() and not key[3]]:
             made = (*key[:3], factor.region.lower())
             if made in lists:

@@ -22,17 +22,18 @@ def text(step: str) -> str:
     return (resources.files("tenfold.store") / "sql" / f"{step}.sql").read_text(encoding="utf-8")
 
 
-def run(engine: Engine, step: str, *, name: str | None = None, **words: str) -> None:
+def run(engine: Engine, step: str, *, name: str | None = None, materialised: bool = False, **words: str) -> None:
     """Run a step: its result becomes a view.
 
     Args:
         engine: Where to run it.
         step: File name without ``.sql``.
         name: View name; the step's own by default.
+        materialised: Compute it now and keep the result.
         words: What to put for the ``{placeholders}`` of the file: names of views and of columns that the caller has
             checked against the schema, never values.
     """
-    engine.step(name or step, filled(step, **words))
+    engine.step(name or step, filled(step, **words), materialised=materialised)
 
 
 def filled(step: str, **words: str) -> str:

@@ -19,12 +19,13 @@ class Engine(Protocol):
         """
         ...
 
-    def step(self, name: str, sql: str) -> None:
+    def step(self, name: str, sql: str, *, materialised: bool = False) -> None:
         """Give a query a name that later steps can read.
 
         Args:
             name: View name for SQL.
             sql: One SELECT in the shared subset.
+            materialised: Compute it now and keep the result, where several queries will read it.
         """
         ...
 

@@ -28,17 +28,18 @@ class DuckDBEngine:
         """
         put_frame(self.connection, name, frame)
 
-    def step(self, name: str, sql: str) -> None:
+    def step(self, name: str, sql: str, *, materialised: bool = False) -> None:
         """Give a query a name that later steps can read.
 
         Args:
             name: View name for SQL.
             sql: One SELECT.
+            materialised: Make it a temporary table instead of a view.
 
         Raises:
             StepError: The engine refused it; carries the text.
         """
-        self._run(name, f"CREATE OR REPLACE TEMP VIEW {name} AS\n{sql}")
+        self._run(name, f"CREATE OR REPLACE TEMP {'TABLE' if materialised else 'VIEW'} {name} AS\n{sql}")
 
     def fetch(self, sql: str) -> pl.DataFrame:
         """Run a query and read its result.
