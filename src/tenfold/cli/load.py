@@ -10,7 +10,6 @@ import typer
 from tenfold import logs
 from tenfold.cli.common import Db, Json, out, plain_table, print_json
 from tenfold.errors import AssumptionError
-from tenfold.prices import price_book
 
 
 def load(
@@ -26,9 +25,7 @@ def load(
     set: Annotated[
         list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="What the lines cannot say.")
     ] = None,
-    keep_text: Annotated[
-        bool, typer.Option("--keep-text", help="Keep prompts and answers; never kept otherwise.")
-    ] = False,
+    keep_text: Annotated[bool, typer.Option("--keep-text", help="Show text in excerpts of refused lines.")] = False,
     json: Json = False,
 ) -> None:
     """Load log files; the format is detected, bad lines are kept aside with a reason, loading twice changes nothing."""
@@ -40,7 +37,6 @@ def load(
         zone=zone,
         set=_constants(set or []),
         keep_text=keep_text,
-        thresholds=price_book().thresholds,
     )
     summary = done.summary
     if json:

@@ -139,7 +139,7 @@ def repriced(bill: Bill, name: str, step: str, changed: tuple[str, ...], **words
     kept = tuple(column for column in (*COLUMNS, *bill.marks) if column not in changed)
     session.price(bill.requests, f"{name}_now")
     texts = {"priced": f"{name}_now", "columns": listed(kept, "p"), "kept": listed(kept, "judged"), "cost": cost("p")}
-    steps.run(session.engine, step, name=f"{name}_tried", **texts, **words)
+    session.engine.step(f"{name}_tried", steps.filled(step, **texts, **words))
     session.price(f"{name}_tried", f"{name}_then")
     new = (f"case when fate = 'touched' and is_priced then {one} else own_{one} end as {one}" for one in changed)
     steps.run(session.engine, "lever_kept", name=name, priced=f"{name}_then", columns=",\n  ".join((*kept, *new)))

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-# Long-context thresholds of the price books shipped so far; a book with another one rebuilds the cube.
-DEFAULT_THRESHOLDS = (128_000, 200_000, 256_000, 272_000)
 _SUMS = ("requests", "split_unknown", *schema.TOKEN_COLUMNS)
 _KEYS = tuple(column.name for column in schema.CUBE if column.name not in _SUMS)
 _SLACK_CELLS = 10_000

@@ -16,6 +16,7 @@ from tenfold.logs.log import Log, Summary
 from tenfold.logs.normalise import LOAD, insert_sql
 from tenfold.logs.publish import publish
 from tenfold.logs.stage import parquet_columns, stage
+from tenfold.prices import price_book
 from tenfold.store import schema
 from tenfold.store.database import Store
 
@@ -71,7 +72,8 @@ def load(
         zone: Zone that times without an offset mean.
         set: Column -> value for every row, over what the log says.
         keep_text: Let excerpts of refused lines show their text.
-        thresholds: Long-context thresholds that the cube keeps apart, beside those it already has.
+        thresholds: Long-context thresholds that the cube keeps apart, beside those it already has; by default
+            those of the shipped price book.
         progress: Called with file name, its number from 1 and how many there are, before each file is read.
 
     Returns:
@@ -278,7 +280,7 @@ class _Load:
     def _publish(self, thresholds: Iterable[int] | None) -> tuple[int, int]:
         connection, last_id = self.connection, self.next_id - 1
         before = cube.thresholds_of(connection)
-        asked = tuple(thresholds) if thresholds is not None else (before or cube.DEFAULT_THRESHOLDS)
+        asked = price_book().thresholds if thresholds is None else tuple(thresholds)
         limits = tuple(sorted({*asked, *(before or ())}))
         connection.execute("BEGIN")
         try:

@@ -1,0 +1,191 @@
+"""The command line as scripts use it: JSON on standard output and nothing else, exit codes, one-line errors."""
+
+import json
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tenfold.cli import main
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "tests" / "samples"
+MAP = """
+convention = "inclusive"
+[columns]
+ts = "TIMESTAMP"
+input_tokens = "ContextTokens"
+output_tokens = "GeneratedTokens"
+[constants]
+provider = "openai"
+model = "gpt-4.1"
+"""
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command in an empty folder; gives exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["tenfold", *(str(word) for word in words)])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def as_json(run):
+    def call(*words, code=0):
+        found, out, err = run(*words, "--json")
+        assert found == code, err
+        document = json.loads(out)
+        assert document["schema_version"] == 1
+        return document
+
+    return call
+
+
+@pytest.fixture
+def db(run, tmp_path):
+    code, _, err = run("load", SAMPLES / "openai_chat.jsonl", SAMPLES / "anthropic_messages.jsonl", "--db", "u.duckdb")
+    assert code == 0, err
+    return tmp_path / "u.duckdb"
+
+
+def test_load_says_what_it_did_and_a_second_time_changes_nothing(as_json):
+    first = as_json("load", SAMPLES / "openai_chat.jsonl", "--db", "x.duckdb")
+    counts = {key: first[key] for key in ("files", "requests", "duplicates", "merged", "rejected", "by_format")}
+    assert counts == {
+        "files": 1, "requests": 5, "duplicates": 0, "merged": 0, "rejected": 0, "by_format": {"openai_chat": 5},
+    }  # fmt: skip
+    again = as_json("load", SAMPLES / "openai_chat.jsonl", "--db", "x.duckdb")
+    assert (again["requests"], again["duplicates"]) == (0, 5)
+
+
+def test_cost_rows_sum_to_the_total(as_json, db):
+    whole = as_json("cost", "--db", db)
+    split = as_json("cost", "--db", db, "--by", "model,team")
+    assert sum(Decimal(row["cost_usd"] or 0) for row in split["rows"]) == Decimal(whole["total_usd"])
+    assert sum(row["requests"] for row in split["rows"]) == whole["requests"]
+    assert {"total_usd", "requests", "coverage", "card_version", "rows"} <= whole.keys()
+    assert {"requests_ratio", "tokens_ratio", "unpriced"} <= whole["coverage"].keys()
+
+
+def test_cost_of_a_known_request_by_hand(as_json, db):
+    # gpt-4o: 42 input at 2.50 and 7 output at 10 per million = 0.000105 + 0.00007
+    trace = as_json("explain", "--db", db, "--request", "chatcmpl-S003")
+    assert Decimal(trace["cost_usd"]) == Decimal("0.000175")
+    assert trace["source_line"] == 3
+    assert trace["entry"]["file"] == "openai.toml"
+    assert {"source_file", "reported", "meters", "how_matched", "rounding"} <= trace.keys()
+
+
+def test_explain_prints_the_line(run, db):
+    code, out, _ = run("explain", "--db", db, "--request", "chatcmpl-S003", "--line")
+    assert code == 0
+    assert '"id": "chatcmpl-S003"' in out
+
+
+@pytest.mark.real_data
+def test_azure_conversations_cost_what_they_must(as_json, tmp_path, azure_trace):
+    (tmp_path / "azure.toml").write_text(MAP)
+    for name, requests, usd in (("conv", 19_366, "77.433060"), ("code", 8_819, "38.087116")):
+        loaded = as_json("load", azure_trace(name), "--map", "azure.toml", "--db", f"{name}.duckdb")
+        assert loaded["requests"] == requests
+        cost = as_json("cost", "--db", f"{name}.duckdb", "--price-at", "2026-10-01")
+        assert Decimal(cost["total_usd"]) == Decimal(usd)
+        assert cost["price_at"] == "2026-10-01T00:00:00+00:00"
+
+
+@pytest.fixture
+def azure_trace():
+    import os
+
+    folder = Path(os.environ.get("TENFOLD_REAL_DATA", ROOT.parent / "shared" / "data")) / "azure"
+    if not folder.is_dir():
+        pytest.skip("no real data: set TENFOLD_REAL_DATA")
+    return lambda name: folder / f"AzureLLMInferenceTrace_{name}.csv"
+
+
+def test_price_exit_codes(run, as_json):
+    usage = '{"input_tokens": 1000, "output_tokens": 200}'
+    call = ("price", "--provider", "openai", "--at", "2026-10-01")
+    priced = as_json(*call, "--model", "gpt-4.1", "--usage", usage)
+    assert (priced["status"], Decimal(priced["cost_usd"])) == ("priced", Decimal("0.0036"))  # 1000 x 2 + 200 x 8
+    assert priced["meters"]["output"] == {"tokens": 200, "rate_pusd": 8_000_000, "cost_usd": "0.0016"}
+    assert {"model", "valid_from", "source", "checked"} <= priced["entry"].keys()
+    missing = as_json(*call, "--model", "gpt-4.l", "--usage", usage, code=3)
+    assert (missing["status"], missing["cost_usd"]) == ("unpriced_model", None)
+    assert run(*call, "--model", "gpt-4.1", "--usage", '{"input_tokens": -1, "output_tokens": 1}')[0] == 1
+    assert run(*call, "--model", "gpt-4.1", "--usage", "not json")[0] == 1
+    assert run("price", "--provider", "openai")[0] == 2
+
+
+def test_min_coverage_exits_three_after_the_answer(run, db):
+    code, out, err = run("cost", "--db", db, "--json", "--min-coverage", "1.0")
+    assert code == 3
+    assert json.loads(out)["coverage"]["requests_ratio"] < 1
+    assert "--min-coverage" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("cost", "--db", "nowhere.duckdb"), "nowhere.duckdb: no such database"),
+        (("cost", "--db", "u.duckdb", "--by", "taem"), 'Did you mean "team"?'),
+        (("cost", "--db", "u.duckdb", "--zone", "Europe/Berlni"), 'Did you mean "Europe/Berlin"?'),
+        (("cost", "--db", "u.duckdb", "--from", "yesterday"), "--from"),
+        (("cost", "--db", "u.duckdb", "--prices-only"), "--prices-only needs --prices"),
+        (("explain", "--db", "u.duckdb", "--request", "nope"), 'no request "nope"'),
+        (("review", "--db", "u.duckdb", "--quarter", "2026-3", "--out", "r.html"), "2026Q"),
+        (("load", "missing.jsonl", "--db", "y.duckdb"), "missing.jsonl"),
+        (("load", "u.duckdb", "--db", "y.duckdb", "--set", "tier"), "COLUMN=VALUE"),
+        (("levers", "--db", "u.duckdb", "--assume", "none.toml"), "none.toml"),
+    ],
+)
+@pytest.mark.usefixtures("db")
+def test_errors_are_one_line_that_names_the_place(run, words, says):
+    code, out, err = run(*words)
+    assert code == 1
+    assert out == ""
+    assert says in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_levers_document(as_json, db):
+    found = as_json("levers", "--db", db)
+    assert {"spend_usd", "levers", "joint_all_usd", "plan"} <= found.keys()
+    assert {"levers", "roadmap", "saving_usd", "fold", "bound_by"} <= found["plan"].keys()
+    keys = {
+        "name", "number", "label", "addressed_usd", "saving_usd", "alone_usd", "last_usd", "shapley_usd",
+        "as_billed_usd", "per_month_usd", "status", "reason", "rule_of_thumb", "assumptions", "conflicts", "evidence",
+        "effort_days",
+        "risk", "first_action", "verify", "undo",
+    }  # fmt: skip
+    assert {lever["name"] for lever in found["levers"]} == {"prefix_cache", "batch_api"}
+    for lever in found["levers"]:
+        assert keys <= lever.keys()
+
+
+def test_prices_show_and_check(as_json, run):
+    history = as_json("prices", "show", "gpt-5.6-luna")["history"]
+    standard = [row for row in history if (row["service_tier"], row["above_input_tokens"]) == ("standard", 0)]
+    assert [row["rates_usd"]["input"] for row in standard if not row["region"]] == ["1.00", "0.20"]
+    assert run("prices", "show", "gpt-nothing")[0] == 3
+    checked = as_json("prices", "check")
+    assert checked["entries"] > 500
+
+
+def test_help_names_every_command(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    for name in ("demo", "load", "cost", "levers", "review", "explain", "price", "prices"):
+        assert name in out
