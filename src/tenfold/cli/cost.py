@@ -30,6 +30,7 @@ from tenfold.errors import NotEvaluable
 from tenfold.ledger import Composition, Ledger, attribute, check_dimensions
 from tenfold.money import shown, usd_text
 
+_SWEPT_AT_MOST = 2_000_000  # requests; the concurrency sweep takes seconds beyond, and the review has it
 _GROUPS = {
     "uncached in": ("uncached_input", "input_audio", "input_image", "input_video"),
     "cache read": ("cache_read",),
@@ -113,7 +114,7 @@ def show(ledger: Ledger, mix: Composition) -> None:
     """
     console = out()
     coverage = ledger.coverage
-    said = reading.read(ledger)
+    said = reading.read(ledger, with_concurrency=coverage.requests <= _SWEPT_AT_MOST)
     console.print(
         f"[bold]{shown(mix.total_pusd)}[/bold]   {coverage.requests:,} requests   {said.period()}   "
         f"prices {ledger.book.version}"
