@@ -7,6 +7,8 @@ from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
+from tenfold.money import PUSD_PER_USD, shown
+
 NONE = "(none)"
 
 
@@ -102,3 +104,15 @@ def dollars(usd: str | None, decimals: int = 2) -> str:
         return "–"
     text = _fixed(Fraction(usd), decimals)
     return f"-${text[1:]}" if text.startswith("-") else f"${text}"
+
+
+def small_dollars(pusd: int) -> str:
+    """Write an amount to the cent; one that is above zero never reads as zero.
+
+    Args:
+        pusd: Amount in pUSD.
+
+    Returns:
+        Text such as ``"$1,234.57"``, or ``"<$0.01"``.
+    """
+    return "<$0.01" if 0 < pusd < PUSD_PER_USD // 200 else shown(pusd)

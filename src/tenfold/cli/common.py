@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from tenfold import config
@@ -17,6 +19,7 @@ from tenfold.errors import AssumptionError, TenfoldError
 from tenfold.prices import PriceBook, price_book
 
 SCHEMA_VERSION = 1
+_WIDTH = 100  # columns, where output is no terminal
 
 Db = Annotated[Path, typer.Option("--db", help="The database that `tenfold load` made.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -30,14 +33,52 @@ PriceAt = Annotated[
 ]
 
 
-def out() -> Console:
-    """Make the console for people: 100 columns unless a terminal says otherwise.
+class Screen:
+    """Output for people. Text is printed as it is: what a log says is never read as markup."""
 
-    Returns:
-        The console on standard output.
-    """
-    console = Console(highlight=False, soft_wrap=False)
-    return console if console.is_terminal else Console(highlight=False, width=110)
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, markup=False, emoji=False)
+        if not self.console.is_terminal:
+            self.console = Console(highlight=False, markup=False, emoji=False, width=_WIDTH)
+
+    def line(self, text: str = "", style: str | None = None) -> None:
+        """Print a paragraph, wrapped at words.
+
+        Args:
+            text: The text.
+            style: Rich style.
+        """
+        self.console.print(text, style=style)
+
+    def raw(self, text: str) -> None:
+        """Print text that must stay in one piece, such as a path or a log line.
+
+        Args:
+            text: The text.
+        """
+        self.console.print(text, soft_wrap=True)
+
+    def table(self, table: Table) -> None:
+        """Print a table with every name whole, wider than the screen if it must be.
+
+        Args:
+            table: The table.
+        """
+        wide = Measurement.get(self.console, self.console.options.update(max_width=10_000), table).maximum
+        self.console.print(table, width=max(wide, 1), crop=False, no_wrap=True, overflow="ignore")
+
+    def said(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Print labelled sentences, their text in one column.
+
+        Args:
+            rows: Pairs of label and text.
+        """
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(style="dim", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for label, text in rows:
+            grid.add_row(label, text)
+        self.console.print(grid)
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -120,7 +161,7 @@ def plain_table(*columns: tuple[str, bool]) -> Table:
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading, is_number in columns:
-        table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=True)
     return table
 
 
@@ -131,5 +172,11 @@ def fail(error: TenfoldError | OSError, code: int) -> None:
         error: What went wrong.
         code: Exit code: 1 refused or failed, 3 not evaluable with the data at hand.
     """
-    sys.stderr.write(f"error: {error}\n")
+    text = _plain(error) if isinstance(error, OSError) else str(error)
+    sys.stderr.write(f"error: {text}\n")
     raise SystemExit(code)
+
+
+def _plain(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{(error.strerror or str(error)).lower()}"

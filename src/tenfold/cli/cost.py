@@ -17,19 +17,20 @@ from tenfold.cli.common import (
     PriceAt,
     Prices,
     PricesOnly,
+    Screen,
     To,
     Zone,
     book_of,
     instant,
-    out,
     plain_table,
     print_json,
     report_zone,
 )
 from tenfold.errors import NotEvaluable
-from tenfold.ledger import Composition, Ledger, attribute, check_dimensions
-from tenfold.money import shown, usd_text
+from tenfold.ledger import Composition, Ledger, attribute, check_dimensions, grain_text
+from tenfold.money import usd_text
 
+_NAMED = 4  # groups without a price that are named on the screen; --json has all
 _SWEPT_AT_MOST = 2_000_000  # requests; the concurrency sweep takes seconds beyond, and the review has it
 _GROUPS = {
     "uncached in": ("uncached_input", "input_audio", "input_image", "input_video"),
@@ -52,7 +53,14 @@ def cost(
     prices_only: PricesOnly = False,
     price_at: PriceAt = None,
     min_coverage: Annotated[
-        float, typer.Option("--min-coverage", metavar="R", help="Exit 3 when a smaller share of requests is priced.")
+        float,
+        typer.Option(
+            "--min-coverage",
+            metavar="R",
+            min=0,
+            max=1,
+            help="Exit 3 when a smaller share (0 to 1) of requests is priced.",
+        ),
     ] = 0.0,
     json: Json = False,
 ) -> None:
@@ -69,15 +77,24 @@ def cost(
         zone=local,
     )
     mix = ledger.composition(columns)
+    if not mix.frame["rows_seen"].sum():
+        raise NotEvaluable(_empty(ledger))
     if json:
         print_json(document(ledger, mix))
     else:
-        show(ledger, mix)
+        show(Screen(), ledger, mix)
     ratio = ledger.coverage.requests_ratio
     if ratio is not None and ratio < min_coverage:
         raise NotEvaluable(
-            f"{display.percent(ratio, 2)} of requests are priced, less than --min-coverage {min_coverage}"
+            f"{display.percent(ratio, 2)} of requests are priced; "
+            f"--min-coverage asks for {display.percent(min_coverage, 2)}"
         )
+
+
+def _empty(ledger: Ledger) -> str:
+    whole = attribute(ledger.log, ledger.book, zone=ledger.window.zone)
+    held = reading.read(whole, with_concurrency=False)
+    return f"no request in this window; the log holds {held.requests:,} billable ones, {held.period()}"
 
 
 def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
@@ -91,9 +108,8 @@ def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
         The document of ``tenfold cost --json``.
     """
     coverage = ledger.coverage
-    priced_none = coverage.requests > 0 and coverage.unpriced_requests == coverage.requests
     return {
-        "total_usd": None if priced_none else usd_text(mix.total_pusd),
+        "total_usd": None if coverage.is_unpriced else usd_text(mix.total_pusd),
         "requests": coverage.requests,
         "coverage": coverage.as_dict(),
         "card_version": ledger.book.version,
@@ -105,47 +121,57 @@ def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
     }
 
 
-def show(ledger: Ledger, mix: Composition) -> None:
+def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
     """Print the bill for people: answer first, coverage beside it, then rows and what they bound.
 
     Args:
+        screen: Where to print.
         ledger: The ledger.
         mix: Its composition.
     """
-    console = out()
     coverage = ledger.coverage
     said = reading.read(ledger, with_concurrency=coverage.requests <= _SWEPT_AT_MOST)
-    console.print(
-        f"[bold]{shown(mix.total_pusd)}[/bold]   {coverage.requests:,} requests   {said.period()}   "
-        f"prices {ledger.book.version}"
+    total = "no price" if coverage.is_unpriced else display.small_dollars(mix.total_pusd)
+    screen.line(
+        f"{total}   {display.counted(coverage.requests, 'request')}   {said.period()}   prices {ledger.book.version}",
+        style="bold",
     )
     if ledger.price_at:
-        console.print(
-            f"what-if: every request priced at {ledger.price_at.isoformat()}, not when it ran", style="yellow"
-        )
-    console.print(_coverage_line(ledger))
+        screen.line(f"what-if: every request priced at {ledger.price_at.isoformat()}, not when it ran", style="yellow")
+    screen.line(_coverage_line(ledger))
     if mix.by and mix.total_pusd:
-        console.print()
-        console.print(_table(mix))
-    console.print()
+        screen.line()
+        screen.table(_table(mix))
+        screen.line("share: of the bill; the columns after it: of the row's own cost", style="dim")
+    screen.line()
     for sentence in said.sentences():
-        console.print(sentence)
+        screen.line(sentence)
+    for row in coverage.unpriced[:_NAMED]:
+        if row["price_status"] == "unpriced_model":
+            screen.line(f"not priced: {row['reason']}", style="yellow")
 
 
 def _coverage_line(ledger: Ledger) -> str:
     coverage = ledger.coverage
-    if coverage.requests_ratio is None:
-        return "no billable requests in this window"
-    tokens = "" if coverage.tokens_ratio is None else f", {display.percent(coverage.tokens_ratio, 2)} of tokens"
-    line = f"priced {display.percent(coverage.requests_ratio, 2)} of requests{tokens}"
+    parts: list[str] = []
+    if coverage.requests_ratio is not None:
+        tokens = "" if coverage.tokens_ratio is None else f", {display.percent(coverage.tokens_ratio, 2)} of tokens"
+        parts.append(f"priced {display.percent(coverage.requests_ratio, 2)} of requests{tokens}")
+    if coverage.not_billed_requests:
+        parts.append(
+            f"{coverage.not_billed_requests:,} more not billed (failed, retrieved, answered by a gateway cache)"
+        )
+    if coverage.split_unknown_requests:
+        parts.append(f"cached share unknown for {coverage.split_unknown_requests:,}: priced as uncached")
     if coverage.unpriced:
         names = [
-            f"{row['model'] or 'no model'} ({row['requests']:,} requests: {row['price_status']})"
-            for row in coverage.unpriced[:4]
+            f"{row['model'] or 'no model'} ({display.counted(row['requests'], 'request')}: "
+            f"{row['price_status'].replace('_', ' ')})"
+            for row in coverage.unpriced[:_NAMED]
         ]
-        more = len(coverage.unpriced) - 4
-        line += " · not priced: " + ", ".join(names) + (f" and {more} more" if more > 0 else "")
-    return line
+        more = len(coverage.unpriced) - _NAMED
+        parts.append("not priced: " + ", ".join(names) + (f" and {more} more" if more > 0 else ""))
+    return " · ".join(parts)
 
 
 def _table(mix: Composition) -> Table:
@@ -161,15 +187,14 @@ def _table(mix: Composition) -> Table:
         ("share", True),
         *((heading, True) for heading in groups),
     )
-    ordered = mix.frame.sort("cost_pusd", *mix.by, descending=[True] + [False] * len(mix.by), nulls_last=True)
-    for row in ordered.rows(named=True):
+    for row in mix.ordered().rows(named=True):
         cost_pusd = int(row["cost_pusd"])
         blank = row["requests"] > 0 and row["requests"] == row["unpriced_requests"]
         parts = [sum(int(row[f"{name}_pusd"]) for name in names) for names in groups.values()]
         table.add_row(
-            *("(none)" if row[name] is None else str(row[name]) for name in mix.by),
+            *(grain_text(name, row[name]) or display.NONE for name in mix.by),
             f"{row['requests']:,}",
-            "no price" if blank else shown(cost_pusd),
+            "no price" if blank else display.small_dollars(cost_pusd),
             "" if blank else display.percent(Fraction(cost_pusd, mix.total_pusd), 1),
             *("" if not cost_pusd else display.percent(Fraction(part, cost_pusd), 1) for part in parts),
         )

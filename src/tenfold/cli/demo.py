@@ -11,7 +11,7 @@ import typer
 
 from tenfold import logs, reviewing
 from tenfold.cli import cost, levers
-from tenfold.cli.common import Json, out, print_json
+from tenfold.cli.common import Json, Screen, print_json
 from tenfold.ledger import attribute
 from tenfold.planning import plan
 from tenfold.prices import price_book
@@ -51,13 +51,13 @@ def demo(
             }
         )
         return
-    console = out()
-    cost.show(ledger, ledger.composition(["team"]))
-    console.print()
-    levers.show(console, found)
-    console.print()
-    console.print(f"database  {db}", soft_wrap=True)
-    console.print(f"review    {page}", soft_wrap=True)
+    screen = Screen()
+    cost.show(screen, ledger, ledger.composition(["team"]))
+    screen.line()
+    levers.show(screen, found)
+    screen.line()
+    screen.raw(f"database  {db}")
+    screen.raw(f"review    {page}")
 
 
 def _copy_logs(folder: Path) -> None:

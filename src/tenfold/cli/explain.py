@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tenfold import logs
-from tenfold.cli.common import Db, Json, PriceAt, Prices, PricesOnly, book_of, instant, out, plain_table, print_json
+from tenfold.cli.common import Db, Json, PriceAt, Prices, PricesOnly, Screen, book_of, instant, plain_table, print_json
 from tenfold.errors import NotEvaluable
 from tenfold.ledger import attribute
 from tenfold.logs import detect, files
@@ -63,34 +63,38 @@ def log_line(file: str, number: int) -> str:
 
 
 def _show(trace: dict[str, Any]) -> None:
-    console = out()
+    screen = Screen()
     cost = "no price" if trace["cost_usd"] is None else f"${trace['cost_usd']}"
-    console.print(f"[bold]{cost}[/bold]   {trace['request_id']}   {trace['status']}")
-    console.print(
-        f"log line   {trace['source_file']}:{trace['source_line']} ({trace['source_format']})", soft_wrap=True
-    )
-    request = {name: value for name, value in trace["request"].items() if value not in (None, [])}
-    console.print("request    " + ", ".join(f"{name} {value}" for name, value in request.items()), soft_wrap=True)
-    reported = {name: value for name, value in trace["reported"].items() if value is not None}
-    console.print("reported   " + ", ".join(f"{name} {value}" for name, value in reported.items()), soft_wrap=True)
-    table = plain_table(("meter", False), ("units", True), ("rate pUSD", True), ("cost USD", True))
+    screen.line(f"{cost}   {trace['request_id']}   {trace['status']}", style="bold")
+    how, entry = trace["how_matched"], trace["entry"]
+    rows = [
+        ("log line", f"{trace['source_file']}:{trace['source_line']} ({trace['source_format']})"),
+        ("request", _listed(trace["request"])),
+        ("reported", _listed(trace["reported"])),
+        (
+            "matched",
+            f"{how['asked'] or 'no model'} to {how['model'] or 'nothing'} ({how['how']}). {how['reason'] or ''}",
+        ),
+    ]
+    if entry:
+        since = entry["valid_from"] or "as long as the book knows it"
+        what = f"{entry['file']} no. {entry['number']}: {entry['model']}, {entry['service_tier']}, from {since}"
+        rows.append(("price entry", f"{what}, checked {entry['checked']}, {entry['source']}"))
+    rows.append(("rounded", "; ".join(trace["rounding"]) or "nothing: rates are whole pUSD (1e-12 USD)"))
+    rows.append(("prices", trace["card_version"]))
+    screen.said(rows)
+    screen.line()
+    table = plain_table(("meter", False), ("units", True), ("USD per million", True), ("cost USD", True))
     for name, meter in trace["meters"].items():
         units = next(iter(meter.values()))
-        rate = "no price" if meter["rate_pusd"] is None else f"{meter['rate_pusd']:,}"
+        rate = "no price" if meter["rate_pusd"] is None else f"{meter['rate_pusd'] / 1_000_000:g}"
         table.add_row(name, f"{units:,}", rate, meter["cost_usd"] or "")
-    console.print(table)
-    how = trace["how_matched"]
-    console.print(
-        f"matched    {how['asked']} -> {how['model'] or 'nothing'} ({how['how']}) {how['reason'] or ''}", soft_wrap=True
-    )
-    if trace["entry"]:
-        entry = trace["entry"]
-        since = entry["valid_from"] or "its launch"
-        console.print(
-            f"entry      {entry['file']} no. {entry['number']}: {entry['model']}, {entry['service_tier']}, "
-            f"from {since}, checked {entry['checked']}, {entry['source']}",
-            soft_wrap=True,
-        )
-    console.print(f"rounding   {'; '.join(trace['rounding']) or 'none'} · prices {trace['card_version']}")
+    if trace["meters"]:
+        screen.table(table)
     if "line" in trace:
-        out().print(trace["line"], markup=False, soft_wrap=True)
+        screen.raw(trace["line"])
+
+
+def _listed(values: dict[str, Any]) -> str:
+    told = {name: ", ".join(map(str, value)) if name == "flags" and value else value for name, value in values.items()}
+    return "; ".join(f"{name} {value}" for name, value in told.items() if value not in (None, "", []))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from tenfold import display, logs
 from tenfold.cli.common import (
@@ -16,10 +15,10 @@ from tenfold.cli.common import (
     Json,
     Prices,
     PricesOnly,
+    Screen,
     To,
     book_of,
     instant,
-    out,
     plain_table,
     print_json,
 )
@@ -55,20 +54,21 @@ def levers(
     if json:
         print_json(found.as_dict())
     else:
-        show(out(), found)
+        show(Screen(), found)
     if not found.is_evaluable:
         raise NotEvaluable("no lever can be measured on this log; each says which column it misses")
 
 
-def show(console: Console, found: Plan) -> None:
+def show(screen: Screen, found: Plan) -> None:
     """Print levers and plan, answers first.
 
     Args:
-        console: Where to print.
+        screen: Where to print.
         found: The plan.
     """
     document = found.as_dict()
-    console.print(found.headline(), soft_wrap=False)
+    screen.line(found.headline())
+    screen.line()
     table = plain_table(
         ("#", True), ("lever", False), ("label", False), ("touches", True), ("saves alone [low mid high]", True),
         ("adds in plan", True), ("effort", True), ("risk", False),
@@ -85,25 +85,29 @@ def show(console: Console, found: Plan) -> None:
             f"{row['effort_days']:g} d" if row["status"] == "ok" else "",
             row["risk"] if row["status"] == "ok" else "",
         )
-    console.print(table)
+    screen.table(table)
     for row in document["levers"]:
-        for heading, text in _said(row):
-            console.print(f"  [dim]{row['number']} {row['name']}, {heading}:[/dim] {escape(text)}")
+        screen.line()
+        screen.said((f"{row['name']}, {heading}", text) for heading, text in _said(row))
 
 
 def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
     said: list[tuple[str, str]] = []
     if row["as_billed_usd"] is not None:
+        saved = Decimal(row["as_billed_usd"])
+        verb = "saved" if saved >= 0 else "lost"
         said.append(
             (
-                "already in the bill",
-                f"caching saved {_dollars(row['as_billed_usd'])} net of write premiums; not counted again",
+                "so far",
+                f"caching {verb} {_dollars(str(abs(saved)))} net of write premiums; in the bill already, not counted",
             )
         )
     if row["reason"]:
         said.append(("why", row["reason"]))
-    if row["status"] == "ok" and row["first_action"]:
-        said += [("first", row["first_action"]), ("verify", row["verify"]), ("undo", row["undo"])]
+    if row["first_action"]:
+        said.append(("first", row["first_action"]))
+    if row["status"] == "ok":
+        said += [("verify", row["verify"]), ("undo", row["undo"])]
     return said
 
 

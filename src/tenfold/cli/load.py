@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tenfold import logs
-from tenfold.cli.common import Db, Json, out, plain_table, print_json
+from tenfold import display, logs
+from tenfold.cli.common import Db, Json, Screen, plain_table, print_json
 from tenfold.errors import AssumptionError
 
 
@@ -42,21 +42,33 @@ def load(
     if json:
         print_json(summary)
         return
-    console = out()
+    _show(done, db)
+
+
+def _show(done: logs.Log, db: Path) -> None:
+    summary, screen = done.summary, Screen()
     table = plain_table(("format", False), ("requests", True))
     for name, count in summary["by_format"].items():
         table.add_row(name, f"{count:,}")
-    console.print(table)
-    console.print(
-        f"{summary['files']:,} files: {summary['requests']:,} new requests, {summary['duplicates']:,} already known, "
-        f"{summary['merged']:,} merged, {summary['flagged']:,} flagged, {summary['rejected']:,} rejected"
+    screen.table(table)
+    screen.line(
+        f"{display.counted(summary['files'], 'file')}: {summary['requests']:,} new requests, "
+        f"{summary['duplicates']:,} already known, {summary['merged']:,} merged, {summary['rejected']:,} lines rejected"
     )
+    if done.flags:
+        screen.line("flagged: " + ", ".join(f"{name} {count:,}" for name, count in done.flags.items()))
+    if "dup_suspect" in done.flags:
+        screen.line(
+            "dup_suspect: rows without an id that equal others; they are counted. Where an export grew or overlaps, "
+            "name the columns that make a row one request: dedup_key = [...] in the map",
+            style="yellow",
+        )
     if summary["rejected"]:
         rejects = plain_table(("rejected line", False), ("why", False))
         for row in done.rejects.head(5).iter_rows(named=True):
             rejects.add_row(f"{row['source_file']}:{row['source_line']}", row["reason"])
-        console.print(rejects)
-    console.print(f"next: tenfold cost --db {db} --by team", style="dim")
+        screen.table(rejects)
+    screen.line(f"next: tenfold cost --db {db} --by model", style="dim")
 
 
 def _constants(pairs: list[str]) -> dict[str, str]:

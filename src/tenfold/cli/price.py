@@ -7,11 +7,13 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from tenfold.cli.common import Json, Prices, PricesOnly, book_of, out, plain_table, print_json
+from tenfold.cli.common import Json, Prices, PricesOnly, Screen, book_of, plain_table, print_json
 from tenfold.errors import NotEvaluable, UsageError
-from tenfold.money import shown, usd_text
+from tenfold.money import usd_text
 from tenfold.prices.single import CallPrice
 from tenfold.prices.single import price as price_call
+
+_EXAMPLE = 'Write for example {"input_tokens": 1000, "output_tokens": 200}'
 
 
 def price(
@@ -58,25 +60,25 @@ def _usage(text: str) -> dict[str, object]:
     try:
         parsed: Any = json_text.loads(text)
     except json_text.JSONDecodeError as error:
-        raise UsageError(f"--usage is no JSON: {error}") from error
-    if not isinstance(parsed, dict):
-        raise UsageError('--usage must be one JSON object, such as {"input_tokens": 1000, "output_tokens": 200}')
+        raise UsageError(f"--usage is no JSON ({error}). {_EXAMPLE}") from error
+    if not isinstance(parsed, dict) or not parsed:
+        raise UsageError(f"--usage must be one JSON object with counts in it. {_EXAMPLE}")
     return cast("dict[str, object]", parsed)
 
 
 def _show(found: CallPrice) -> None:
-    console = out()
-    console.print(
-        "no price" if found.cost_pusd is None else f"[bold]${usd_text(found.cost_pusd)}[/bold]", f"  {found.status}"
-    )
-    table = plain_table(("meter", False), ("units", True), ("USD per million", True), ("cost", True))
+    screen = Screen()
+    cost = "no price" if found.cost_pusd is None else f"${usd_text(found.cost_pusd)}"
+    screen.line(f"{cost}   {found.status}", style="bold")
+    table = plain_table(("meter", False), ("units", True), ("USD per million", True), ("cost USD", True))
     for name, line in found.meters.items():
         rate = "no price" if line.rate_pusd is None else f"{line.rate_pusd / 1_000_000:g}"
-        table.add_row(name, f"{line.units:,}", rate, "" if line.cost_pusd is None else shown(line.cost_pusd, 8))
-    console.print(table)
+        table.add_row(name, f"{line.units:,}", rate, usd_text(line.cost_pusd) or "")
+    if found.meters:
+        screen.table(table)
     if found.entry:
-        console.print(
-            f"{found.entry.file} entry {found.entry.number}: {found.entry.model} ({found.entry.tier}), "
+        screen.line(
+            f"{found.entry.file} no. {found.entry.number}: {found.entry.model} ({found.entry.tier}), "
             f"checked {found.entry.checked}, {found.entry.source}",
             style="dim",
         )

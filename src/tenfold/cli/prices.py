@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tenfold.cli.common import Json, Prices, PricesOnly, book_of, out, plain_table, print_json
+from tenfold.cli.common import Json, Prices, PricesOnly, Screen, book_of, plain_table, print_json
 from tenfold.errors import NotEvaluable, near
 from tenfold.money import usd_text
 from tenfold.prices.book import EVER, FOREVER, Entry, PriceBook, PriceList
@@ -29,10 +29,10 @@ def check(prices: Prices = None, prices_only: PricesOnly = False, json: Json = F
             {"card_version": book.version, "price_lists": len(book.lists), "entries": entries, "findings": found}
         )
         return
-    console = out()
+    screen = Screen()
     for line in found:
-        console.print(line)
-    console.print(f"{entries:,} entries in {len(book.lists):,} price lists, card {book.version}: {len(found)} findings")
+        screen.line(line)
+    screen.line(f"{entries:,} entries in {len(book.lists):,} price lists, card {book.version}: {len(found)} findings")
 
 
 @app.command("show")
@@ -47,32 +47,37 @@ def show(
     book = book_of(prices, only=prices_only)
     rows = _history(book, model, provider)
     if not rows:
-        known = {name for _, name in book.ids}
-        raise NotEvaluable(f'no price for model "{model}".{near(model.lower(), known)}')
+        raise NotEvaluable(_unknown(book, model, provider))
     if json:
         print_json(
             {"card_version": book.version, "model": model, "history": [_as_dict(one, entry) for one, entry in rows]}
         )
         return
+    _show(rows)
+
+
+def _show(rows: list[tuple[PriceList, Entry]]) -> None:
     used = [(i, meter) for i, meter in enumerate(meters()) if any(entry.rates[i] is not None for _, entry in rows)]
-    table = plain_table(
-        ("provider", False),
-        ("model", False),
-        ("tier", False),
-        ("from", False),
-        ("above", True),
-        *((m.price, True) for _, m in used),
+    screen = Screen()
+    for provider, model in dict.fromkeys((entry.provider, entry.model) for _, entry in rows):
+        table = plain_table(("tier", False), ("from", False), ("above", True), *((m.price, True) for _, m in used))
+        for one, entry in rows:
+            if (entry.provider, entry.model) == (provider, model):
+                rates = [_rate(entry, i, meter.per) for i, meter in used]
+                tier = " ".join(part for part in (entry.tier, entry.region) if part)
+                since = "" if one.valid_from == EVER else one.valid_from.date().isoformat()
+                table.add_row(tier, since, f"{entry.above:,}" if entry.above > 0 else "", *rates)
+        screen.line(f"{provider}: {model}", style="bold")
+        screen.table(table)
+    screen.line(
+        "USD per million tokens, web_search per 1,000 calls; no date: as long as the book knows it", style="dim"
     )
-    for one, entry in rows:
-        rates = ["" if entry.rates[i] is None else f"{(entry.rates[i] or 0) * m.per / 10**12:g}" for i, m in used]
-        tier = entry.tier + (f" {entry.region}" if entry.region else "")
-        since = "" if one.valid_from == EVER else one.valid_from.date().isoformat()
-        table.add_row(entry.provider, entry.model, tier, since, f"{entry.above:,}" if entry.above > 0 else "", *rates)
-    console = out()
-    console.print(table)
-    console.print("USD per million tokens, web_search per 1,000 calls", style="dim")
-    for note in dict.fromkeys(text for _, entry in rows for text in (entry.ambiguous, entry.note) if text):
-        console.print(f"- {note}", style="dim")
+    screen.said(("note", note) for note in dict.fromkeys(t for _, e in rows for t in (e.ambiguous, e.note) if t))
+
+
+def _rate(entry: Entry, index: int, per: int) -> str:
+    rate = entry.rates[index]
+    return "" if rate is None else (usd_text(rate * per) or "")
 
 
 def _history(book: PriceBook, model: str, provider: str | None) -> list[tuple[PriceList, Entry]]:
@@ -81,6 +86,12 @@ def _history(book: PriceBook, model: str, provider: str | None) -> list[tuple[Pr
     return [
         (one, entry) for key, lists in book.lists.items() if key[:2] in found for one in lists for entry in one.bands
     ]
+
+
+def _unknown(book: PriceBook, model: str, provider: str | None) -> str:
+    if provider is not None:
+        return book.match(provider, model).reason
+    return f'no provider here has a price for model "{model}".{near(model.lower(), {name for _, name in book.ids})}'
 
 
 def _as_dict(one: PriceList, entry: Entry) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tenfold import logs, reviewing
-from tenfold.cli.common import Db, Json, Prices, PricesOnly, Zone, book_of, out, print_json, report_zone
+from tenfold.cli.common import Db, Json, Prices, PricesOnly, Screen, Zone, book_of, print_json, report_zone
 from tenfold.cli.levers import Assume, SloFile
 from tenfold.ledger import attribute
 from tenfold.planning import plan
@@ -38,4 +38,4 @@ def review(
     if json:
         print_json({"out": str(out_file), "quarter": quarter, "zone": local, "card_version": ledger.book.version})
     else:
-        out().print(f"review: {out_file}", soft_wrap=True)
+        Screen().raw(f"review: {out_file}")

@@ -13,7 +13,7 @@ import polars as pl
 
 from tenfold.ledger.coverage import Coverage, coverage
 from tenfold.ledger.explain import explain
-from tenfold.ledger.session import KEY_COLUMNS, TIME_GRAINS, Session, Window, check_dimensions
+from tenfold.ledger.session import KEY_COLUMNS, TIME_GRAINS, Session, Window, check_dimensions, grain_text
 from tenfold.logs.log import Log
 from tenfold.money import shown, usd_text
 from tenfold.prices import PriceBook, price_book
@@ -30,6 +30,7 @@ __all__ = [
     "Window",
     "attribute",
     "check_dimensions",
+    "grain_text",
 ]
 
 
@@ -55,17 +56,22 @@ class Composition:
             is priced), and ``<meter>_usd`` with ``<meter>_tokens`` (``web_search_calls``) for meters that occur.
         """
         used = [meter for meter in METER_NAMES if (self.frame[f"{meter}_units"].fill_null(0) != 0).any()]
-        return [
-            self._row(row, used)
-            for row in self.frame.sort(
-                "cost_pusd", *self.by, descending=[True, *([False] * len(self.by))], nulls_last=True
-            ).rows(named=True)
-        ]
+        return [self._row(row, used) for row in self.ordered().rows(named=True)]
+
+    def ordered(self) -> pl.DataFrame:
+        """Order the rows for reading: by time where the first dimension is one, else dearest first.
+
+        Returns:
+            The frame, ordered.
+        """
+        if self.by and self.by[0] in TIME_GRAINS:
+            return self.frame.sort(*self.by, nulls_last=True)
+        return self.frame.sort("cost_pusd", *self.by, descending=[True, *([False] * len(self.by))], nulls_last=True)
 
     def _row(self, row: dict[str, Any], used: list[str]) -> dict[str, Any]:
         blank = row["requests"] > 0 and row["requests"] == row["unpriced_requests"]
         made: dict[str, Any] = {
-            name: row[name].isoformat() if name in TIME_GRAINS and row[name] else row[name] for name in self.by
+            name: grain_text(name, row[name]) if name in TIME_GRAINS else row[name] for name in self.by
         }
         made |= {"requests": row["requests"], "unpriced_requests": row["unpriced_requests"]}
         made["cost_usd"] = None if blank else usd_text(int(row["cost_pusd"]))

@@ -18,7 +18,8 @@ class Coverage:
         unpriced_requests: Those of them without a price.
         tokens: Their known tokens.
         priced_tokens: Tokens of priced requests.
-        split_unknown_requests: Requests whose cached or reasoning share is unknown, priced as part of their total.
+        not_billed_requests: Requests beside them that are not billed (failed, retrieved, gateway cache).
+        split_unknown_requests: Requests whose cached share is unknown, priced as if nothing had been cached.
         priced_pusd: What the priced ones cost.
         unpriced: One row per (provider, model, tier, region, status) without a price, with the reason.
     """
@@ -27,9 +28,15 @@ class Coverage:
     unpriced_requests: int
     tokens: int
     priced_tokens: int
+    not_billed_requests: int
     split_unknown_requests: int
     priced_pusd: int
     unpriced: tuple[dict[str, Any], ...]
+
+    @property
+    def is_unpriced(self) -> bool:
+        """Nothing of what is billable has a price, so there is no total."""
+        return self.requests > 0 and self.unpriced_requests == self.requests
 
     @property
     def requests_ratio(self) -> float | None:
@@ -61,6 +68,7 @@ class Coverage:
             "money_ratio": self.money_ratio,
             "requests": self.requests,
             "unpriced_requests": self.unpriced_requests,
+            "not_billed_requests": self.not_billed_requests,
             "split_unknown_requests": self.split_unknown_requests,
             "unpriced": list(self.unpriced),
         }
@@ -99,6 +107,7 @@ def coverage(session: Session) -> Coverage:
         unpriced_requests=total["unpriced_requests"] if total else 0,
         tokens=total["tokens"] if total else 0,
         priced_tokens=total["priced_tokens"] if total else 0,
+        not_billed_requests=total["rows_seen"] - total["requests"] if total else 0,
         split_unknown_requests=total["split_unknown"] if total else 0,
         priced_pusd=int(total["cost_pusd"]) if total else 0,
         unpriced=tuple(

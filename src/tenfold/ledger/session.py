@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 import polars as pl
@@ -86,6 +86,10 @@ class Session:
         self.window = window
         self._price_at = price_at
         known_zone(window.zone)
+        if window.since is not None and window.until is not None and window.since >= window.until:
+            raise ColumnError(
+                f"the window ends ({window.until.isoformat()}) before it begins ({window.since.isoformat()})"
+            )
         keys = engine.fetch("select price_key, provider, model, service_tier, region from price_keys")
         days = engine.fetch("select price_key, day from cube group by all order by all")
         self._days: dict[int, tuple[object, ...]] = {
@@ -262,6 +266,26 @@ def check_dimensions(by: Iterable[str]) -> None:
                 f'no column "{name}" to group by.{near(name, [*groupable, *TIME_GRAINS])} '
                 f"Group by {', '.join(TIME_GRAINS)}, or by a column of requests: {', '.join(groupable)}"
             )
+
+
+def grain_text(name: str, value: object) -> str | None:
+    """Write a dimension's value for reading: days and weeks as dates, months as 2026-07, quarters as 2026Q3.
+
+    Args:
+        name: The dimension.
+        value: Its value; the first day of the period for a time grain.
+
+    Returns:
+        The text; None stays None.
+    """
+    if value is None or not isinstance(value, date):
+        return None if value is None else str(value)
+    by_grain = {
+        "month": f"{value:%Y-%m}",
+        "quarter": f"{value.year}Q{(value.month + 2) // 3}",
+        "year": str(value.year),
+    }
+    return by_grain.get(name, value.isoformat())
 
 
 def _listed(parts: Iterable[str]) -> str:

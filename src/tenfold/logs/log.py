@@ -50,9 +50,21 @@ class Log:
     @property
     def rejects(self) -> pl.DataFrame:
         """What this load refused: file, line, reason, path, excerpt."""
-        within = "true" if self._loads is None else f"load_id BETWEEN {self._loads[0]} AND {self._loads[1]}"
         with self.store.reading() as connection:
-            return query(connection, f"FROM rejects WHERE {within} ORDER BY load_id, source_line")
+            return query(connection, f"FROM rejects WHERE {self._within()} ORDER BY load_id, source_line")
+
+    @property
+    def flags(self) -> dict[str, int]:
+        """How many requests of this load bear which flag, most first."""
+        with self.store.reading() as connection:
+            rows = connection.execute(
+                "SELECT flag, count(*) FROM (SELECT unnest(flags) AS flag FROM requests WHERE "
+                f"{self._within()}) GROUP BY flag ORDER BY count(*) DESC, flag"
+            ).fetchall()
+        return dict(rows)
+
+    def _within(self) -> str:
+        return "true" if self._loads is None else f"load_id BETWEEN {self._loads[0]} AND {self._loads[1]}"
 
     @property
     def log_hash(self) -> str:
