@@ -56,11 +56,6 @@ def test_shown_rounds_half_even(pusd, shown):
     assert money.shown(pusd) == shown
 
 
-@pytest.mark.parametrize(("n", "d", "right"), [(5, 2, 2), (7, 2, 4), (-5, 2, -2), (1, 3, 0), (2, 3, 1), (-7, 2, -4)])
-def test_half_even(n, d, right):
-    assert money.divide_half_even(n, d) == right
-
-
 @given(st.integers(-(10**20), 10**20), st.lists(st.integers(0, 10**9), min_size=1, max_size=8).filter(any))
 def test_shares_sum_exactly(total, weights):
     parts = money.share_out(total, weights)

@@ -1,4 +1,4 @@
-"""Settings from ``tenfold.toml`` in the working directory: report zone, currency, memory and lock limits."""
+"""Settings from ``tenfold.toml`` in the working directory: report zone, memory and lock limits."""
 
 from __future__ import annotations
 
@@ -48,6 +48,12 @@ def settings(path: str | Path = "tenfold.toml") -> Settings:
     for key in raw:
         if key not in known:
             raise AssumptionError(f'{file}: unknown key "{key}".{near(key, known)}')
+    for field in fields(Settings):
+        wanted = str if isinstance(field.default, str) else float
+        value = raw.get(field.name, field.default)
+        if isinstance(value, bool) or not isinstance(value, str if wanted is str else (int, float)):
+            like = f'"{field.default}"' if wanted is str else f"{field.default:g}"
+            raise AssumptionError(f"{file}: {field.name} = {value!r}: write it like {like}")
     found = Settings(**raw)
     zone(found.report_zone, where=f"{file}: report_zone")
     return found

@@ -27,7 +27,7 @@ class StoreError(TenfoldError):
 
 
 class StepError(TenfoldError):
-    """A SQL step failed; carries the step's name and the text that ran.
+    """A SQL step failed; carries the step's name and, in ``sql``, the text that ran.
 
     Args:
         step: Name of the step.
@@ -36,7 +36,7 @@ class StepError(TenfoldError):
     """
 
     def __init__(self, step: str, sql: str, reason: str) -> None:
-        super().__init__(f"step {step} failed: {reason}\n{sql}")
+        super().__init__(f"step {step} failed: {reason.splitlines()[0]}")
         self.step = step
         self.sql = sql
 

@@ -91,23 +91,6 @@ def to_float_usd(pusd: int) -> float:
     return pusd / PUSD_PER_USD
 
 
-def divide_half_even(numerator: int, denominator: int) -> int:
-    """Divide integers, rounding half to even.
-
-    Args:
-        numerator: Any integer.
-        denominator: A positive integer.
-
-    Returns:
-        The nearest integer to the quotient; ties go to the even one.
-    """
-    quotient, rest = divmod(numerator, denominator)
-    twice = 2 * rest
-    if twice > denominator or (twice == denominator and quotient % 2 == 1):
-        quotient += 1
-    return quotient
-
-
 def share_out(total: int, weights: Sequence[int]) -> list[int]:
     """Split an amount by weights so that the parts sum to it exactly (largest remainder).
 

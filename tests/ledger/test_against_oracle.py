@@ -1,8 +1,9 @@
 """The ledger against the slow oracle: generated books and logs, over all meters, tiers, bands and dates."""
 
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import oracle
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from stores import log_of
 
 import tenfold as tf
-from tenfold.errors import UsageError
+from tenfold.errors import ColumnError, UsageError
 from tenfold.ledger import attribute
 from tenfold.prices import price_book
 from tenfold.prices.meters import METER_NAMES
@@ -112,3 +113,39 @@ def test_single_call_equals_oracle(drawn):
             assert right.status in ("usage_missing", "usage_partial")
             continue
         assert (found.status, found.cost_pusd) == (right.status, right.cost_pusd), (found.reason, right.reason)
+
+
+ZONES = ("UTC", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "Australia/Lord_Howe")
+
+
+@given(strategies.books_and_logs(max_size=15), st.sampled_from(ZONES), st.data())
+@settings(QUICK, max_examples=15)
+def test_windows_and_zones_equal_oracle(drawn, zone, data):
+    text, rows = drawn
+    book, slow = books(text)
+    edges = sorted({row["ts"] for row in rows if row["ts"]} | {datetime(2026, 9, 1, tzinfo=UTC)})
+    offset = timezone(timedelta(minutes=data.draw(st.sampled_from((0, 15, 345, -210)))))
+    bounds = [data.draw(st.sampled_from(edges)).astimezone(offset) + timedelta(minutes=m) for m in (0, 15)]
+    since, until = min(bounds), max(bounds) + timedelta(days=data.draw(st.integers(0, 300)))
+    kept = [row for row in rows if row["ts"] and since <= row["ts"] < until]
+    ledger = attribute(log_of(rows, book.thresholds), book, since=since, until=until, zone=zone)
+    right = oracle.group(slow, kept, ["day"], zone=ZoneInfo(zone))
+    days = ledger.composition(["day"])
+    assert days.total_pusd == oracle.bill(slow, kept).total_pusd == ledger.total_pusd
+    assert {row["day"]: int(row["cost_pusd"]) for row in days.frame.rows(named=True)} == {
+        day: int(bill.total_pusd) for (day,), bill in right.items()
+    }
+
+
+def test_an_offset_of_minutes_is_no_whole_day():
+    # 06:00 at +05:45 is 00:15 UTC: the request of 00:10 is before the window, the cube's day would take it in
+    ts = datetime(2026, 9, 1, 0, 10, tzinfo=UTC)
+    row = {"provider": "openai", "model": "gpt-4.1", "ts": ts, "input_tokens": 1000, "output_tokens": 0}
+    since = datetime(2026, 9, 1, 6, 0, tzinfo=timezone(timedelta(hours=5, minutes=45)))
+    assert attribute(log_of([row]), since=since).total_pusd == 0
+    assert attribute(log_of([row]), since=ts).total_pusd == 2_000_000_000
+
+
+def test_a_naive_bound_is_refused():
+    with pytest.raises(ColumnError, match="has no zone"):
+        _ = attribute(log_of([]), since=datetime(2026, 9, 1)).total_pusd

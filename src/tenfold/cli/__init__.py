@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+from typing import Annotated
+
 import typer
 
 from tenfold.cli import cost, demo, explain, levers, load, price, prices, review
@@ -23,6 +26,16 @@ app.command("review")(review.review)
 app.command("explain")(explain.explain)
 app.command("price")(price.price)
 app.add_typer(prices.app, name="prices")
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    """Find the next 10x in an LLM bill: exact cost from per-request token logs, and the levers that shrink it."""
+    if version:
+        print(metadata.version("tenfold"))  # noqa: T201 -- for scripts
+        raise typer.Exit
 
 
 def main() -> None:

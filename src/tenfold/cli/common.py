@@ -65,7 +65,9 @@ class Screen:
             table: The table.
         """
         wide = Measurement.get(self.console, self.console.options.update(max_width=10_000), table).maximum
-        self.console.print(table, width=max(wide, 1), crop=False, no_wrap=True, overflow="ignore")
+        screen, self.console.width = self.console.width, max(wide, self.console.width)
+        self.console.print(table, crop=False)
+        self.console.width = screen
 
     def said(self, rows: Iterable[tuple[str, str]]) -> None:
         """Print labelled sentences, their text in one column.
@@ -129,11 +131,18 @@ def instant(text: str | None, zone: str, option: str) -> datetime | None:
     local = config.zone(zone, where="--zone")
     try:
         if len(text) <= 10:
-            return datetime.combine(date.fromisoformat(text), time(), local).astimezone(UTC)
+            return _utc(datetime.combine(date.fromisoformat(text), time(), local), option)
         read = datetime.fromisoformat(text)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise AssumptionError(f'{option} "{text}": write a day such as 2026-07-01, or 2026-07-01T12:00:00Z') from error
-    return (read if read.tzinfo else read.replace(tzinfo=local)).astimezone(UTC)
+    return _utc(read if read.tzinfo else read.replace(tzinfo=local), option)
+
+
+def _utc(read: datetime, option: str) -> datetime:
+    try:
+        return read.astimezone(UTC)
+    except OverflowError as error:
+        raise AssumptionError(f"{option} {read.isoformat()} is outside the calendar") from error
 
 
 def report_zone(zone: str | None) -> str:
@@ -172,7 +181,7 @@ def fail(error: TenfoldError | OSError, code: int) -> None:
         error: What went wrong.
         code: Exit code: 1 refused or failed, 3 not evaluable with the data at hand.
     """
-    text = _plain(error) if isinstance(error, OSError) else str(error)
+    text = _plain(error) if isinstance(error, OSError) else " ".join(str(error).split())
     sys.stderr.write(f"error: {text}\n")
     raise SystemExit(code)
 

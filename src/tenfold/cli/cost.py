@@ -84,10 +84,11 @@ def cost(
     else:
         show(Screen(), ledger, mix)
     ratio = ledger.coverage.requests_ratio
-    if ratio is not None and ratio < min_coverage:
+    if min_coverage and ratio is None:
+        raise NotEvaluable("nothing in this window is billable, so there is no coverage")
+    if ratio is not None and not ratio >= min_coverage:  # written so that it also fails for a NaN
         raise NotEvaluable(
-            f"{display.percent(ratio, 2)} of requests are priced; "
-            f"--min-coverage asks for {display.percent(min_coverage, 2)}"
+            f"{display.percent(ratio, 2)} of requests are priced; --min-coverage asks for {min_coverage:.2%}"
         )
 
 

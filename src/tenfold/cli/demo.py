@@ -12,6 +12,8 @@ import typer
 from tenfold import logs, reviewing
 from tenfold.cli import cost, levers
 from tenfold.cli.common import Json, Screen, print_json
+from tenfold.errors import AssumptionError
+from tenfold.extras import MissingExtraError
 from tenfold.ledger import attribute
 from tenfold.planning import plan
 from tenfold.prices import price_book
@@ -19,6 +21,7 @@ from tenfold.reviewing import quarter_bounds
 from tenfold.slo import Slo
 
 QUARTER = "2026Q3"
+_MARKER = ".tenfold-demo"
 
 
 def demo(
@@ -28,10 +31,9 @@ def demo(
     json: Json = False,
 ) -> None:
     """Load the shipped logs of an invented company, price them, rank the levers and write the quarter's review."""
-    folder = out_dir / "logs"
+    folder = _own_folder(out_dir) / "logs"
     _copy_logs(folder)
     db = out_dir / "usage.duckdb"
-    db.unlink(missing_ok=True)
     book = price_book()
     native = sorted(str(path) for path in folder.glob("*.gz"))
     logs.load(native, db=db)
@@ -40,11 +42,16 @@ def demo(
     ledger = attribute(log, book, since=since, until=until)
     found = plan(ledger, assume=folder / "assume.toml", slo=Slo.load(folder / "slo.toml"))
     page = out_dir / "review.html"
-    reviewing.review(ledger, found, quarter=QUARTER).save(page)
+    try:
+        reviewing.review(ledger, found, quarter=QUARTER).save(page)
+        written, missing = str(page), ""
+    except MissingExtraError as error:
+        written, missing = None, str(error)
     if json:
         print_json(
             {
-                "review": str(page),
+                "review": written,
+                "review_note": missing or None,
                 "db": str(db),
                 "cost": cost.document(ledger, ledger.composition(["team"])),
                 "levers": found.as_dict(),
@@ -57,7 +64,19 @@ def demo(
     levers.show(screen, found)
     screen.line()
     screen.raw(f"database  {db}")
-    screen.raw(f"review    {page}")
+    screen.raw(f"review    {written or 'not written: ' + missing}")
+
+
+def _own_folder(out_dir: Path) -> Path:
+    """Make the demo's folder anew; a folder that an earlier demo did not make is left alone."""
+    marker = out_dir / _MARKER
+    if out_dir.exists() and any(out_dir.iterdir()):
+        if not marker.is_file():
+            raise AssumptionError(f"{out_dir} holds other files; give the demo a folder of its own: --out DIR")
+        shutil.rmtree(out_dir)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    marker.write_text("Made by `tenfold demo`, which makes this folder anew each time it runs.\n", encoding="utf-8")
+    return out_dir
 
 
 def _copy_logs(folder: Path) -> None:

@@ -9,7 +9,6 @@ import typer
 
 from tenfold import logs
 from tenfold.cli.common import Db, Json, PriceAt, Prices, PricesOnly, Screen, book_of, instant, plain_table, print_json
-from tenfold.errors import NotEvaluable
 from tenfold.ledger import attribute
 from tenfold.logs import detect, files
 
@@ -31,35 +30,36 @@ def explain(
     )
     trace = ledger.explain(request)
     if line:
-        trace["line"] = log_line(trace["source_file"], trace["source_line"])
+        trace["line"], trace["line_note"] = log_line(trace["source_file"], trace["source_line"], trace["source_sha256"])
     if json:
         print_json(trace)
     else:
         _show(trace)
 
 
-def log_line(file: str, number: int) -> str:
+def log_line(file: str, number: int, sha256: str | None) -> tuple[str | None, str | None]:
     """Read one line of a log file, compressed or not.
 
     Args:
         file: Path as it was loaded.
         number: Line, from 1.
+        sha256: Hash of the file as it was loaded.
 
     Returns:
-        The line.
-
-    Raises:
-        NotEvaluable: The file is gone or shorter, so the line cannot be shown.
+        The line and no note; or no line and the reason why it cannot be shown.
     """
     path = Path(file)
     if not path.is_file():
-        raise NotEvaluable(f"{file} is not there any more, so its line {number} cannot be printed")
+        return None, f"{file} is not there any more"
     if detect.is_parquet(path):
-        raise NotEvaluable(f"{file} is Parquet: record {number} has no line of text")
-    for found, raw in files.lines(path):
-        if found == number:
-            return raw.decode("utf-8", "replace").rstrip("\r\n")
-    raise NotEvaluable(f"{file} has no line {number} any more; it changed since it was loaded")
+        return None, f"{file} is Parquet: record {number} has no line of text"
+    if sha256 is not None and files.scan(path).sha256 != sha256:
+        return None, f"{file} has changed since it was loaded"
+    found = (raw for at, raw in files.lines(path) if at == number)
+    raw = next(found, None)
+    if raw is None:
+        return None, f"{file} has no line {number}"
+    return raw.decode("utf-8", "replace").rstrip("\r\n"), None
 
 
 def _show(trace: dict[str, Any]) -> None:
@@ -86,13 +86,13 @@ def _show(trace: dict[str, Any]) -> None:
     screen.line()
     table = plain_table(("meter", False), ("units", True), ("USD per million", True), ("cost USD", True))
     for name, meter in trace["meters"].items():
-        units = next(iter(meter.values()))
+        units = meter.get("calls", meter["tokens"])
         rate = "no price" if meter["rate_pusd"] is None else f"{meter['rate_pusd'] / 1_000_000:g}"
         table.add_row(name, f"{units:,}", rate, meter["cost_usd"] or "")
     if trace["meters"]:
         screen.table(table)
     if "line" in trace:
-        screen.raw(trace["line"])
+        screen.raw(trace["line"] or f"no line: {trace['line_note']}")
 
 
 def _listed(values: dict[str, Any]) -> str:

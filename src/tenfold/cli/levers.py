@@ -17,10 +17,12 @@ from tenfold.cli.common import (
     PricesOnly,
     Screen,
     To,
+    Zone,
     book_of,
     instant,
     plain_table,
     print_json,
+    report_zone,
 )
 from tenfold.errors import NotEvaluable
 from tenfold.ledger import attribute
@@ -39,16 +41,19 @@ def levers(
     slo: SloFile = None,
     from_: From = None,
     to: To = None,
+    zone: Zone = None,
     prices: Prices = None,
     prices_only: PricesOnly = False,
     json: Json = False,
 ) -> None:
     """Estimate every lever on this log, leave out what the SLO forbids, and rank the plan that is left."""
+    local = report_zone(zone)
     ledger = attribute(
         logs.open_log(db),
         book_of(prices, only=prices_only),
-        since=instant(from_, "UTC", "--from"),
-        until=instant(to, "UTC", "--to"),
+        since=instant(from_, local, "--from"),
+        until=instant(to, local, "--to"),
+        zone=local,
     )
     found = plan(ledger, assume=assume, slo=Slo.load(slo) if slo else None)
     if json:

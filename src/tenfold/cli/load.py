@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,7 @@ def load(
         zone=zone,
         set=_constants(set or []),
         keep_text=keep_text,
+        progress=_progress,
     )
     summary = done.summary
     if json:
@@ -69,6 +71,12 @@ def _show(done: logs.Log, db: Path) -> None:
             rejects.add_row(f"{row['source_file']}:{row['source_line']}", row["reason"])
         screen.table(rejects)
     screen.line(f"next: tenfold cost --db {db} --by model", style="dim")
+
+
+def _progress(name: str, number: int, of: int) -> None:
+    """Name the file being read on a terminal's standard error; say nothing to pipes."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\rloading {number} of {of}: {Path(name).name[:60]:<60}" + ("\n" if number == of else ""))
 
 
 def _constants(pairs: list[str]) -> dict[str, str]:

@@ -58,12 +58,20 @@ def price(
 
 def _usage(text: str) -> dict[str, object]:
     try:
-        parsed: Any = json_text.loads(text)
+        parsed: Any = json_text.loads(text, object_pairs_hook=_once)
     except json_text.JSONDecodeError as error:
         raise UsageError(f"--usage is no JSON ({error}). {_EXAMPLE}") from error
     if not isinstance(parsed, dict) or not parsed:
         raise UsageError(f"--usage must be one JSON object with counts in it. {_EXAMPLE}")
     return cast("dict[str, object]", parsed)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    names = [name for name, _ in pairs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f'--usage has the key "{twice}" twice')
+    return dict(pairs)
 
 
 def _show(found: CallPrice) -> None:

@@ -10,7 +10,7 @@ import typer
 from tenfold.cli.common import Json, Prices, PricesOnly, Screen, book_of, plain_table, print_json
 from tenfold.errors import NotEvaluable, near
 from tenfold.money import usd_text
-from tenfold.prices.book import EVER, FOREVER, Entry, PriceBook, PriceList
+from tenfold.prices.book import EVER, Entry, PriceBook, PriceList
 from tenfold.prices.check import check as lint
 from tenfold.prices.meters import meters
 from tenfold.prices.words import canonical_provider
@@ -100,19 +100,7 @@ def _as_dict(one: PriceList, entry: Entry) -> dict[str, Any]:
         for meter, rate in zip(meters(), entry.rates, strict=True)
     }
     return {
-        "provider": entry.provider,
-        "model": entry.model,
-        "service_tier": entry.tier,
-        "region": entry.region or None,
-        "valid_from": None if one.valid_from == EVER else one.valid_from.isoformat(),
-        "valid_to": None if one.valid_to == FOREVER else one.valid_to.isoformat(),
-        "above_input_tokens": max(entry.above, 0),
+        **entry.as_dict(one.valid_from, one.valid_to),
         "rates_usd": {name: rate for name, rate in rates.items() if rate is not None},
-        "file": entry.file,
-        "number": entry.number,
-        "source": entry.source,
-        "checked": entry.checked,
-        "status": entry.status,
-        "note": entry.note or None,
         "ambiguous": entry.ambiguous or None,
     }

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from tenfold.ledger.session import KEY_COLUMNS, TIME_GRAINS, Session, Window, ch
 from tenfold.logs.log import Log
 from tenfold.money import shown, usd_text
 from tenfold.prices import PriceBook, price_book
-from tenfold.prices.meters import METER_NAMES
+from tenfold.prices.meters import METER_NAMES, counted, meters
 from tenfold.store.engines.duckdb import DuckDBEngine
 
 __all__ = [
@@ -53,7 +54,7 @@ class Composition:
 
         Returns:
             Per group: dimensions, ``requests``, ``unpriced_requests``, ``cost_usd`` (None where nothing in the group
-            is priced), and ``<meter>_usd`` with ``<meter>_tokens`` (``web_search_calls``) for meters that occur.
+            is priced), and ``<meter>_usd`` with ``<meter>_tokens`` (and ``web_search_calls``) for meters that occur.
         """
         used = [meter for meter in METER_NAMES if (self.frame[f"{meter}_units"].fill_null(0) != 0).any()]
         return [self._row(row, used) for row in self.ordered().rows(named=True)]
@@ -69,6 +70,7 @@ class Composition:
         return self.frame.sort("cost_pusd", *self.by, descending=[True, *([False] * len(self.by))], nulls_last=True)
 
     def _row(self, row: dict[str, Any], used: list[str]) -> dict[str, Any]:
+        units = {meter.name: meter.unit for meter in meters()}
         blank = row["requests"] > 0 and row["requests"] == row["unpriced_requests"]
         made: dict[str, Any] = {
             name: grain_text(name, row[name]) if name in TIME_GRAINS else row[name] for name in self.by
@@ -77,8 +79,23 @@ class Composition:
         made["cost_usd"] = None if blank else usd_text(int(row["cost_pusd"]))
         for meter in used:
             made[f"{meter}_usd"] = None if blank else usd_text(int(row[f"{meter}_pusd"]))
-            made[f"{meter}_{'calls' if meter == 'web_search' else 'tokens'}"] = row[f"{meter}_units"]
+            for unit, count in counted(units[meter], row[f"{meter}_units"]).items():
+                made[f"{meter}_{unit}"] = count
         return made
+
+    def usd(self) -> pl.DataFrame:
+        """Give the rows for reading: money in USD, exact, and NULL where nothing in a group has a price.
+
+        Returns:
+            Dimensions, ``requests``, ``unpriced_requests``, ``cost_usd`` (Decimal with 12 decimals).
+        """
+        rows = self.rows()
+        made = {name: [row[name] for row in rows] for name in (*self.by, "requests", "unpriced_requests")}
+        cost = [None if row["cost_usd"] is None else Decimal(row["cost_usd"]) for row in rows]
+        return pl.DataFrame(made).with_columns(cost_usd=pl.Series(cost, dtype=pl.Decimal(38, 12)))
+
+    def _repr_html_(self) -> str:
+        return self.usd()._repr_html_()  # pyright: ignore[reportPrivateUsage] -- Jupyter's own protocol
 
     def shares(self) -> dict[str, float]:
         """Share of the bill by meter.

@@ -70,6 +70,7 @@ class Coverage:
             "unpriced_requests": self.unpriced_requests,
             "not_billed_requests": self.not_billed_requests,
             "split_unknown_requests": self.split_unknown_requests,
+            "split_unknown_ratio": self.split_unknown_requests / self.requests if self.requests else None,
             "unpriced": list(self.unpriced),
         }
 
@@ -99,17 +100,17 @@ def coverage(session: Session) -> Coverage:
     Returns:
         The coverage of the session's window.
     """
-    total = session.totals().row(0, named=True) if len(session.totals()) else None
-    rows = session.engine.fetch(_UNPRICED).rows(named=True)  # over the cells that totals() priced
+    total = session.totals().row(0, named=True)  # leaves its priced cells as the view that _UNPRICED reads
+    rows = session.engine.fetch(_UNPRICED).rows(named=True)
     parts = {row[0]: row for row in session.keys}
     return Coverage(
-        requests=total["requests"] if total else 0,
-        unpriced_requests=total["unpriced_requests"] if total else 0,
-        tokens=total["tokens"] if total else 0,
-        priced_tokens=total["priced_tokens"] if total else 0,
-        not_billed_requests=total["rows_seen"] - total["requests"] if total else 0,
-        split_unknown_requests=total["split_unknown"] if total else 0,
-        priced_pusd=int(total["cost_pusd"]) if total else 0,
+        requests=total["requests"],
+        unpriced_requests=total["unpriced_requests"],
+        tokens=total["tokens"],
+        priced_tokens=total["priced_tokens"],
+        not_billed_requests=total["rows_seen"] - total["requests"],
+        split_unknown_requests=total["split_unknown"],
+        priced_pusd=int(total["cost_pusd"]),
         unpriced=tuple(
             {
                 "provider": parts[row["price_key"]][1] or None,

@@ -7,8 +7,8 @@ from typing import Any
 from tenfold.errors import ColumnError
 from tenfold.ledger.session import Session
 from tenfold.money import usd_text
-from tenfold.prices.book import EVER, FOREVER, Entry
-from tenfold.prices.meters import meters
+from tenfold.prices.book import Entry
+from tenfold.prices.meters import counted, meters
 from tenfold.store import schema
 from tenfold.store.database import quoted
 
@@ -34,9 +34,9 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
         request_id: Provider's id of the request.
 
     Returns:
-        ``source_file``, ``source_line``, ``reported{}`` (as logged, NULL is unknown), ``meters{}`` (disjoint units,
-        rate in pUSD, cost), ``status``, ``cost_usd``, ``how_matched``, ``entry{}`` and ``rounding[]`` (empty: rates
-        are exact integers, nothing was rounded).
+        ``source_file``, ``source_line``, ``source_sha256`` (of the file as it was loaded), ``reported{}`` (counts as
+        normalised to inclusive totals; NULL is unknown), ``meters{}`` (disjoint units, rate in pUSD, cost), ``status``,
+        ``cost_usd``, ``how_matched``, ``entry{}`` and ``rounding[]`` (empty: rates are whole, nothing was rounded).
 
     Raises:
         ColumnError: No request, or more than one, has that id.
@@ -62,13 +62,14 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
         "source_format": row["source_format"],
         "source_file": row["source_file"],
         "source_line": row["source_line"],
+        "source_sha256": _sha256(session, row["load_id"]),
         "request": {name: row[name].isoformat() + "Z" if name == "ts" and row[name] else row[name] for name in _SHOWN},
         "reported": {name: row[name] if row[name] is None else _plain(row[name]) for name in _REPORTED},
         "status": row["price_status"],
         "cost_usd": usd_text(int(sum(known))) if known else None,
         "meters": {
             meter.name: {
-                meter.unit: row[f"{meter.name}_units"],
+                **counted(meter.unit, row[f"{meter.name}_units"]),
                 "rate_pusd": row[f"rate_{meter.name}"],
                 "cost_usd": usd_text(None if costs[meter.name] is None else int(costs[meter.name])),
             }
@@ -81,30 +82,15 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
             "model": found.model or None,
             "reason": found.reason or None,
         },
-        "entry": None
-        if entry is None
-        else {
-            "file": entry.file,
-            "number": entry.number,
-            "provider": entry.provider,
-            "model": entry.model,
-            "service_tier": entry.tier,
-            "region": entry.region or None,
-            "above_input_tokens": max(entry.above, 0),
-            "valid_from": None
-            if price_list is None or price_list.valid_from == EVER
-            else price_list.valid_from.isoformat(),
-            "valid_to": None
-            if price_list is None or price_list.valid_to == FOREVER
-            else price_list.valid_to.isoformat(),
-            "source": entry.source,
-            "checked": entry.checked,
-            "status": entry.status,
-            "note": entry.note or None,
-        },
+        "entry": entry and entry.as_dict(price_list and price_list.valid_from, price_list and price_list.valid_to),
         "card_version": session.book.version,
         "rounding": [],
     }
+
+
+def _sha256(session: Session, load_id: int) -> str | None:
+    found = session.engine.fetch(f"select sha256 from loads where load_id = {load_id or 0}")
+    return None if found.is_empty() else str(found["sha256"][0])
 
 
 def _entry_of(session: Session, entry_id: int | None) -> Entry | None:

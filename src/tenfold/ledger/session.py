@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
 import polars as pl
@@ -53,9 +53,8 @@ class Window(NamedTuple):
 
     def fits_days(self) -> bool:
         """Tell whether the window is made of whole UTC days, as the cube is."""
-        bounds = [bound for bound in (self.since, self.until) if bound is not None]
-        whole = all((b.utctimetuple().tm_hour, b.minute, b.second, b.microsecond) == (0, 0, 0, 0) for b in bounds)
-        return self.zone == "UTC" and whole
+        bounds = [bound.astimezone(UTC) for bound in (self.since, self.until) if bound is not None]
+        return self.zone == "UTC" and all(bound.timetz() == time(tzinfo=UTC) for bound in bounds)
 
 
 def timestamp(instant: datetime) -> str:
@@ -86,6 +85,9 @@ class Session:
         self.window = window
         self._price_at = price_at
         known_zone(window.zone)
+        for bound in (window.since, window.until, price_at):
+            if bound is not None and bound.tzinfo is None:
+                raise ColumnError(f"{bound.isoformat()} has no zone; give an aware instant")
         if window.since is not None and window.until is not None and window.since >= window.until:
             raise ColumnError(
                 f"the window ends ({window.until.isoformat()}) before it begins ({window.since.isoformat()})"
@@ -259,6 +261,8 @@ def check_dimensions(by: Iterable[str]) -> None:
         ColumnError: One is unknown, or cannot be grouped by.
     """
     known = {column.name: column.type for column in schema.REQUESTS if column.group not in ("internal", "tokens")}
+    if len(set(by := list(by))) < len(by):
+        raise ColumnError(f"the same column twice to group by: {', '.join(by)}")
     groupable = [name for name, kind in known.items() if "(" not in kind and "[" not in kind]
     for name in by:
         if name not in groupable and name not in TIME_GRAINS:

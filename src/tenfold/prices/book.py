@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tenfold.errors import near
 from tenfold.prices.words import canonical_provider, canonical_tier
@@ -51,6 +51,32 @@ class Entry(NamedTuple):
     status: str
     note: str
     ambiguous: str
+
+    def as_dict(self, valid_from: datetime | None, valid_to: datetime | None) -> dict[str, Any]:
+        """Give the entry the keys that scripts rely on.
+
+        Args:
+            valid_from: Start of its price list; ``EVER`` and None have no known start.
+            valid_to: Its end; ``FOREVER`` and None have none.
+
+        Returns:
+            Where it stands, what it applies to, and its source.
+        """
+        return {
+            "file": self.file,
+            "number": self.number,
+            "provider": self.provider,
+            "model": self.model,
+            "service_tier": self.tier,
+            "region": self.region or None,
+            "above_input_tokens": max(self.above, 0),
+            "valid_from": None if valid_from in (None, EVER) else valid_from.isoformat(),
+            "valid_to": None if valid_to in (None, FOREVER) else valid_to.isoformat(),
+            "source": self.source,
+            "checked": self.checked,
+            "status": self.status,
+            "note": self.note or None,
+        }
 
 
 class PriceList(NamedTuple):

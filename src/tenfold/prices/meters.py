@@ -43,6 +43,19 @@ def meters() -> tuple[Meter, ...]:
     return tuple(Meter(**cast("dict[str, Any]", {"falls_under": "", **row})) for row in rows)
 
 
+def counted(unit: str, units: int) -> dict[str, int]:
+    """Give a meter's quantity the keys of the JSON documents.
+
+    Args:
+        unit: ``tokens`` or ``calls``.
+        units: How many.
+
+    Returns:
+        ``tokens``, and ``calls`` beside it (with no tokens) for a meter that counts calls.
+    """
+    return {"tokens": units} if unit == "tokens" else {"tokens": 0, unit: units}
+
+
 # The ledger's SQL and every rate tuple name these; a test holds them equal to the file.
 METER_NAMES: tuple[str, ...] = (
     "uncached_input",

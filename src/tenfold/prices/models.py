@@ -146,6 +146,10 @@ def decimal(text: str) -> Decimal:
     return value
 
 
+# Files of a price folder that hold no prices of a provider.
+OTHER_FILES = ("meters.toml", "caching.toml", "gpus.toml", "gpu_prices.toml", "models.toml")
+
+
 def parse(name: str, content: bytes) -> PriceFile | None:
     """Read one price file.
 
@@ -154,7 +158,7 @@ def parse(name: str, content: bytes) -> PriceFile | None:
         content: Its bytes.
 
     Returns:
-        The file; None where it has no ``provider`` key, so is no price file (meters, caching rules, GPUs).
+        The file; None for the other files of a price folder (meters, caching rules, GPUs).
 
     Raises:
         PriceFileError: Something in it cannot be used; names file, entry, key and the near match.
@@ -164,9 +168,9 @@ def parse(name: str, content: bytes) -> PriceFile | None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PriceFileError(f"{name}: not valid TOML: {error}") from error
     if "provider" not in raw:
-        if "price" in raw:
-            raise PriceFileError(f'{name}: has prices but no provider. Add provider = "..." at the top')
-        return None
+        if name in OTHER_FILES:
+            return None
+        raise PriceFileError(f'{name}: no provider. A price file has provider = "..." at the top and [[price]] tables')
     _known_keys(name, "", raw, PriceFile)
     for table, kind in (("price", PriceEntry), ("region_factor", RegionFactor)):
         for number, entry in enumerate(cast("list[Any]", raw.get(table, [])), 1):

@@ -10,9 +10,9 @@ from typing import Any
 
 from tenfold.errors import UsageError
 from tenfold.money import to_usd, usd_text
-from tenfold.prices.book import EVER, Entry, Match, PriceBook, PriceList
+from tenfold.prices.book import EVER, FOREVER, Entry, Match, PriceBook, PriceList
 from tenfold.prices.compiling import price_book
-from tenfold.prices.meters import METER_NAMES, meters
+from tenfold.prices.meters import METER_NAMES, counted, meters
 from tenfold.usage import Tokens, tokens_from
 
 _MEDIA = ("input_audio", "input_image", "input_video")
@@ -43,6 +43,7 @@ class CallPrice:
         meters: Meters that occur.
         entry: The price entry; None where none applies.
         valid_from: Start of its validity; None where the price has no known start.
+        valid_to: End of its validity; None where none is known.
         how_matched: exact, alias, prefix, dated_id, fine_tune or none.
         reason: Why there is no cost; empty where there is one.
         card_version: The book's version.
@@ -53,6 +54,7 @@ class CallPrice:
     meters: Mapping[str, MeterCost]
     entry: Entry | None
     valid_from: datetime | None
+    valid_to: datetime | None
     how_matched: str
     reason: str
     card_version: str
@@ -74,34 +76,17 @@ class CallPrice:
             "cost_usd": usd_text(self.cost_pusd),
             "meters": {
                 name: {
-                    unit[name]: line.units,
+                    **counted(unit[name], line.units),
                     "rate_pusd": line.rate_pusd,
                     "cost_usd": usd_text(line.cost_pusd),
                 }
                 for name, line in self.meters.items()
             },
-            "entry": self.entry and _entry(self.entry, self.valid_from),
+            "entry": self.entry and self.entry.as_dict(self.valid_from, self.valid_to),
             "how_matched": self.how_matched,
             "reason": self.reason or None,
             "card_version": self.card_version,
         }
-
-
-def _entry(entry: Entry, valid_from: datetime | None) -> dict[str, Any]:
-    return {
-        "provider": entry.provider,
-        "model": entry.model,
-        "service_tier": entry.tier,
-        "region": entry.region or None,
-        "above_input_tokens": max(entry.above, 0),
-        "valid_from": None if valid_from is None else valid_from.isoformat(),
-        "file": entry.file,
-        "number": entry.number,
-        "source": entry.source,
-        "checked": entry.checked,
-        "status": entry.status,
-        "note": entry.note or None,
-    }
 
 
 def price(
@@ -120,7 +105,7 @@ def price(
         provider: Who bills, in any known spelling.
         model: Model id as served.
         at: Start of the call: an aware instant, ISO text with a zone, or a date (00:00 UTC).
-        usage: ``tf.Usage(...)``, token counts by tenfold's names (inclusive totals), or a provider's own usage object.
+        usage: ``tf.Usage(...)``, counts by tenfold's names (inclusive totals), or a provider's own usage object.
         tier: Service tier; by default the one the usage object answers, else standard.
         region: Price region; by default the one the usage object answers, else none.
         book: The price book; the shipped one by default.
@@ -223,7 +208,7 @@ def _priced(tokens: Tokens, entry: Entry, found: Match, price_list: PriceList, b
         if count
     }
     cost = sum(line.cost_pusd or 0 for line in lines.values()) if is_priced else None
-    return CallPrice(status, cost, lines, entry, _start(price_list), found.how, reason, book.version)
+    return CallPrice(status, cost, lines, entry, *_validity(price_list), found.how, reason, book.version)
 
 
 def _overlaps(tokens: Tokens) -> bool:
@@ -244,8 +229,11 @@ def _unpriced(
     book: PriceBook,
     entry: Entry | None = None,
 ) -> CallPrice:
-    return CallPrice(status, None, {}, entry, _start(price_list), found.how, reason, book.version)
+    return CallPrice(status, None, {}, entry, *_validity(price_list), found.how, reason, book.version)
 
 
-def _start(price_list: PriceList | None) -> datetime | None:
-    return None if price_list is None or price_list.valid_from == EVER else price_list.valid_from
+def _validity(price_list: PriceList | None) -> tuple[datetime | None, datetime | None]:
+    if price_list is None:
+        return None, None
+    since = None if price_list.valid_from == EVER else price_list.valid_from
+    return since, None if price_list.valid_to == FOREVER else price_list.valid_to

@@ -197,7 +197,7 @@ CUBE: tuple[Column, ...] = (
     Column("unknown_mask", "INTEGER", "1: input unknown, 2: output unknown"),
     Column("positive_mask", "INTEGER", "bit per disjoint meter: above zero"),
     Column("requests", "BIGINT", "requests in the cell; negative in a correction", "count"),
-    Column("split_unknown", "BIGINT", "requests with a NULL subset of a known total", "count"),
+    Column("split_unknown", "BIGINT", "requests with input and an unknown cached share", "count"),
     *(Column(name, "BIGINT", f"sum of {name}", "tokens") for name in TOKEN_COLUMNS),
 )
 
