@@ -51,3 +51,17 @@ def test_runs_the_demo_elsewhere(wheel, tmp_path):
     assert run.returncode == 0, run.stderr
     assert "batch_api" in run.stdout
     assert (tmp_path / "out" / "review.html").stat().st_size > 50_000
+
+
+@pytest.mark.full
+def test_installs_in_an_empty_environment(wheel, tmp_path):
+    # Needs a package index: the core dependencies alone, no extra; the demo says how to get the page.
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", str(wheel)], check=True, capture_output=True)
+    tenfold = tmp_path / "venv" / "bin" / "tenfold"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    run = subprocess.run([tenfold, "demo"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "tenfold[report]" in run.stdout
+    assert (tmp_path / "demo-out" / "usage.duckdb").exists()

@@ -10,6 +10,23 @@ from zoneinfo import ZoneInfo
 from tenfold.money import PUSD_PER_USD, shown
 
 NONE = "(none)"
+# Every meter in one column for people: the column's key, its heading, its meters. One grouping for all tables.
+METER_GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("uncached", "uncached in", ("uncached_input",)),
+    ("read", "cache read", ("cache_read",)),
+    ("write", "cache write", ("cache_write", "cache_write_long")),
+    ("media", "media", ("input_audio", "input_image", "input_video", "output_audio", "output_image")),
+    ("output", "output", ("output", "reasoning")),
+    ("calls", "calls", ("web_search",)),
+)
+_STATUS_WORDS = {
+    "usage_missing": "no usage logged",
+    "usage_partial": "usage incomplete",
+    "unpriced_model": "model not in the price book",
+    "unpriced_meter": "a meter has no price",
+    "ambiguous": "several prices fit",
+    "known_zero": "free",
+}
 
 
 def percent(share: Fraction | float | None, decimals: int = 0) -> str:
@@ -88,6 +105,45 @@ def _fixed(value: Fraction, decimals: int) -> str:
     with localcontext(prec=60):
         exact = Decimal(value.numerator) / Decimal(value.denominator)
         return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN):,}"
+
+
+def nothing_priced(requests: int, unpriced: int) -> bool:
+    """Tell whether a group has no cost rather than none: it has requests, and not one has a price.
+
+    Args:
+        requests: Its billable requests.
+        unpriced: Those of them without a price.
+
+    Returns:
+        True where a cost of 0 would be false.
+    """
+    return requests > 0 and requests == unpriced
+
+
+def status_words(status: str) -> str:
+    """Say a price status in words.
+
+    Args:
+        status: Such as ``usage_missing``.
+
+    Returns:
+        Text such as ``"no usage logged"``.
+    """
+    return _STATUS_WORDS.get(status, status.replace("_", " "))
+
+
+def saved_or_lost(pusd: int) -> str:
+    """Say what something did to the bill, with the verb that fits the sign.
+
+    Args:
+        pusd: What it saved (positive) or lost (negative), in pUSD.
+
+    Returns:
+        Text such as ``"saved $1.20"``, ``"lost $0.30"`` or ``"saved nothing"``.
+    """
+    if not pusd:
+        return "saved nothing"
+    return f"{'saved' if pusd > 0 else 'lost'} {small_dollars(abs(pusd))}"
 
 
 def dollars(usd: str | None, decimals: int = 2) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
@@ -137,11 +137,12 @@ class Slo:
         return made
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
+def read_toml(path: str | Path, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """Read a TOML file that a user wrote.
 
     Args:
         path: The file.
+        parse_float: What reads a number with a point; ``Decimal`` where it must stay exact.
 
     Returns:
         Its top-level table.
@@ -150,7 +151,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         AssumptionError: The file is missing, unreadable or not TOML.
     """
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=parse_float)
     except OSError as error:
         raise AssumptionError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

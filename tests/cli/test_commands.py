@@ -1,13 +1,10 @@
 """The command line as scripts use it: JSON on standard output and nothing else, exit codes, one-line errors."""
 
 import json
-import sys
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-
-from tenfold.cli import main
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "samples"
@@ -21,36 +18,6 @@ output_tokens = "GeneratedTokens"
 provider = "openai"
 model = "gpt-4.1"
 """
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder; gives exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["tenfold", *(str(word) for word in words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def as_json(run):
-    def call(*words, code=0):
-        found, out, err = run(*words, "--json")
-        assert found == code, err
-        document = json.loads(out)
-        assert document["schema_version"] == 1
-        return document
-
-    return call
 
 
 @pytest.fixture

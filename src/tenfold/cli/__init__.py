@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import metadata
 from typing import Annotated
 
@@ -28,14 +29,19 @@ app.command("price")(price.price)
 app.add_typer(prices.app, name="prices")
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(metadata.version("tenfold") + "\n")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version)
+    ] = False,
 ) -> None:
     """Find the next 10x in an LLM bill: exact cost from per-request token logs, and the levers that shrink it."""
-    if version:
-        print(metadata.version("tenfold"))  # noqa: T201 -- for scripts
-        raise typer.Exit
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +13,7 @@ from tenfold.levers.base import Assumed, Assumption, Lever
 from tenfold.levers.values import Range, Reader, Value, amount, count, text, words
 from tenfold.levers.where import check
 from tenfold.money import PUSD_PER_USD, usd_text
+from tenfold.slo import read_toml
 
 
 class PlanTable(NamedTuple):
@@ -153,12 +153,7 @@ def _tables(source: str | Path | Mapping[str, Any] | None) -> tuple[str, dict[st
         return "defaults", {}
     if isinstance(source, Mapping):
         return "assumptions", dict(source)
-    try:
-        return str(source), tomllib.loads(Path(source).read_text(encoding="utf-8"), parse_float=Decimal)
-    except OSError as error:
-        raise AssumptionError(f"{source}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AssumptionError(f"{source}: not valid TOML: {error}") from error
+    return str(source), read_toml(source, parse_float=Decimal)
 
 
 def _lever(lever: Lever, table: Mapping[str, Any] | None, place: str) -> Assumed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -109,12 +109,14 @@ class Bill:
         requests: View with the columns of ``requests`` and the marks.
         marks: Further columns that every version carries along.
         fixed_pusd: Fixed charges over the window, in pUSD.
+        laid: Versions of these requests that the session already holds; one log's bills share it.
     """
 
     session: Session
     requests: str
     marks: tuple[str, ...]
     fixed_pusd: int = 0
+    laid: set[str] = field(default_factory=set[str])
 
 
 class Advice(NamedTuple):
@@ -138,6 +140,8 @@ class Look:
         evidence: Measured facts, each with its unit and the SQL step that gave it.
         advice: What to do first, how to verify, how to undo.
         applies: Whether its change to the bill is a figure at all (``ok``, or a ceiling).
+        left_out: Traffic in its ``where`` that it may not touch, dearest first: ``why``, ``feature``, ``requests``,
+            ``cost_usd`` and a ``text`` for people.
     """
 
     status: Status
@@ -148,6 +152,7 @@ class Look:
     evidence: tuple[dict[str, Any], ...]
     advice: Advice
     applies: bool
+    left_out: tuple[dict[str, Any], ...] = ()
 
 
 class Lever(Protocol):

@@ -53,11 +53,12 @@ class Estimate:
         assumptions: Each value with unit and source.
         conflicts: Levers that want the same traffic.
         evidence: Measured facts with the SQL step that gave each.
-        effort_days: Working days to put it in place, as text.
+        effort_days: Working days to put it in place.
         risk: low, medium or high.
         reversible: Whether it can be taken back.
         slo_effect: What it does to latency, or unknown.
         advice: What to do first, how to verify, how to undo.
+        left_out: Traffic that it may not touch, by feature, each with a ``text`` for people.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Estimate:
     reversible: bool
     slo_effect: str
     advice: Advice
+    left_out: tuple[dict[str, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Give the estimate the keys that scripts rely on.
@@ -107,6 +109,7 @@ class Estimate:
             "assumptions": list(self.assumptions),
             "conflicts": list(self.conflicts),
             "evidence": list(self.evidence),
+            "left_out": list(self.left_out),
             "effort_days": self.effort_days,
             "risk": self.risk,
             "reversible": self.reversible,

@@ -136,6 +136,8 @@ def repriced(bill: Bill, name: str, step: str, changed: tuple[str, ...], **words
         The bill after. ``<name>_then`` holds every request with its fate, ``now_pusd`` and the price tried.
     """
     session = bill.session
+    if name in bill.laid:
+        return replace(bill, requests=name)
     kept = tuple(column for column in (*COLUMNS, *bill.marks) if column not in changed)
     session.price(bill.requests, f"{name}_now")
     texts = {"priced": f"{name}_now", "columns": listed(kept, "p"), "kept": listed(kept, "judged"), "cost": cost("p")}
@@ -143,6 +145,7 @@ def repriced(bill: Bill, name: str, step: str, changed: tuple[str, ...], **words
     session.price(f"{name}_tried", f"{name}_then")
     new = (f"case when fate = 'touched' and is_priced then {one} else own_{one} end as {one}" for one in changed)
     steps.run(session.engine, "lever_kept", name=name, priced=f"{name}_then", columns=",\n  ".join((*kept, *new)))
+    bill.laid.add(name)
     return replace(bill, requests=name)
 
 

@@ -68,6 +68,8 @@ def shapley(names: Sequence[str], value: Value) -> dict[str, int]:
 def largest_remainder(numerators: dict[str, int], denominator: int) -> dict[str, int]:
     """Round fractions with one denominator to whole numbers that keep the sum, which must be whole.
 
+    Not ``money.share_out``: that splits a total by weights, which cannot be negative; a lever's part of a saving can.
+
     Args:
         numerators: Name to numerator, of any sign.
         denominator: The common denominator, positive.

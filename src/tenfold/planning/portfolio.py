@@ -85,14 +85,16 @@ class Portfolio:
     _savings: dict[frozenset[str], Saving] = field(init=False, default_factory=dict[frozenset[str], Saving])
     _bills: dict[tuple[frozenset[str], Scenario], Bill] = field(init=False)
     _costs: dict[tuple[frozenset[str], Scenario], tuple[dict[date | None, int], int]] = field(init=False)
+    _daily: dict[str, dict[date | None, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        frame = _daily(self.bill.session, None)
+        frame = _by_day(self.bill.session, self.bill.requests, "priced_requests")
         self.requests = int(frame["billed_requests"].sum() or 0)
         self.unpriced_requests = int(frame["unpriced_requests"].sum() or 0)
         own = _costs(frame)
         self._bills = {(frozenset(), "mid"): self.bill}
         self._costs = {(frozenset(), "mid"): (own, self.bill.fixed_pusd)}
+        self._daily = {self.bill.requests: own}
         self.days = window_days(self.bill.session, list(own))
         self.spend_pusd = sum(own.values()) + self.bill.fixed_pusd
 
@@ -247,9 +249,7 @@ class Portfolio:
             One row per (feature, team, model), cost by meter in pUSD.
         """
         self._cost(names, "mid")  # prices the set where that was not done before
-        requests = self.applied(names).requests if names else None
-        sums = ",\n  ".join(f"sum(cast({one}_pusd as decimal(38, 0))) as {one}" for one in METER_NAMES)
-        sql = steps.filled("lever_left", priced=_priced(requests), meter_sums=sums)
+        sql = steps.filled("lever_left", sums=_sums(self.applied(names).requests), meter_sums=_meter_sums(""))
         return self.bill.session.engine.fetch(f"{sql}\norder by all")
 
     def _gain(self, done: frozenset[str], name: str) -> int:
@@ -263,21 +263,32 @@ class Portfolio:
             scenario = "mid"
         if (names, scenario) not in self._costs:
             bill = self.applied(names, scenario)
-            self._costs[names, scenario] = (_costs(_daily(bill.session, bill.requests)), bill.fixed_pusd)
+            if bill.requests not in self._daily:
+                session = bill.session
+                session.price(bill.requests, f"{bill.requests}_cost")
+                self._daily[bill.requests] = _costs(_by_day(session, bill.requests, f"{bill.requests}_cost"))
+            self._costs[names, scenario] = (self._daily[bill.requests], bill.fixed_pusd)
         return self._costs[names, scenario]
 
 
-def _daily(session: Session, requests: str | None) -> pl.DataFrame:
-    if requests is not None:
-        session.price(requests, _priced(requests))
+def _by_day(session: Session, requests: str, priced: str) -> pl.DataFrame:
+    """Price a version of the requests once into a small table of sums, and read it by day."""
     zone = session.window.zone
     day = "p.day" if zone == "UTC" else f"cast(timezone({quoted(zone)}, timezone('UTC', p.priced_at)) as date)"
-    return session.engine.fetch(steps.filled("lever_daily", priced=_priced(requests), day=day, cost_sum=cost_sum("p")))
+    steps.run(
+        session.engine, "lever_sums", name=_sums(requests), materialised=True,
+        priced=priced, day=day, meter_sums=_meter_sums("_pusd"),
+    )  # fmt: skip
+    return session.engine.fetch(steps.filled("lever_daily", sums=_sums(requests), cost_sum=cost_sum("p")))
+
+
+def _meter_sums(suffix: str) -> str:
+    return ",\n  ".join(f"sum(cast(p.{one}_pusd as decimal(38, 0))) as {one}{suffix}" for one in METER_NAMES)
 
 
 def _costs(frame: pl.DataFrame) -> dict[date | None, int]:
     return {day: int(pusd) for day, pusd in frame.select("day", "cost_pusd").iter_rows()}
 
 
-def _priced(requests: str | None) -> str:
-    return "priced_requests" if requests is None else f"{requests}_cost"
+def _sums(requests: str) -> str:
+    return f"{requests}_sums"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tenfold.errors import UsageError, near
-from tenfold.usage.shapes import TENFOLD_COLUMNS
+from tenfold.store.schema import TOKEN_COLUMNS
 
 
 class Usage(Mapping[str, object]):
@@ -22,8 +22,8 @@ class Usage(Mapping[str, object]):
     def __init__(self, input_tokens: int | None = None, output_tokens: int | None = None, **others: int | None) -> None:
         counts: dict[str, object] = {"input_tokens": input_tokens, "output_tokens": output_tokens, **others}
         for name in others:
-            if name not in TENFOLD_COLUMNS:
-                raise UsageError(f'unknown token name "{name}".{near(name, TENFOLD_COLUMNS)}')
+            if name not in TOKEN_COLUMNS:
+                raise UsageError(f'unknown token name "{name}".{near(name, TOKEN_COLUMNS)}')
         self._counts = {name: value for name, value in counts.items() if value is not None}
 
     def __getitem__(self, name: str) -> object:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, cast
 
 from tenfold.errors import UsageError, near
+from tenfold.store.schema import TOKEN_COLUMNS
 from tenfold.usage.shapes import (
+    LISTED,
     SHAPES,
     SPECIALISES,
-    TENFOLD_COLUMNS,
     ZERO,
+    ZERO_BESIDE_CACHE,
     ZERO_WITHOUT_WRITES,
     UsageShape,
 )
 
 MAX_COUNT = 10**9
-_LISTED = re.compile(r"(?P<list>\w+)\[(?P<key>\w+)=(?P<value>\w+)\]\.(?P<leaf>\w+)")
 # inference_geo values that name no price region.
 NO_REGION = frozenset({"global", "not_available", ""})
+_EXAMPLE = 'Write for example {"input_tokens": 1000, "output_tokens": 200}, or pass a provider\'s own usage object'
 _CACHE = ("cache_read_tokens", "cache_write_tokens")
 
 
@@ -64,6 +65,11 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
         UsageError: The shape is unknown or ambiguous, or a count is impossible (negative, fractional, text, a
             truth value, a subset above its total); names the key.
     """
+    # Billing pipelines hand over what they got: text, a list and None must not end in a stranger's error.
+    if not isinstance(usage, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"usage {_shown(usage)} is no mapping of token names to counts. {_EXAMPLE}")
+    if not usage:
+        raise UsageError(f"the usage is empty: it names no count. {_EXAMPLE}")
     kind = _shape(usage, shape)
     counts: dict[str, int | None] = {}
     for column, paths in kind.counts.items():
@@ -89,6 +95,11 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
     )
 
 
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
 def _shape(usage: Mapping[str, object], name: str | None) -> UsageShape:
     if name is not None:
         if name not in SHAPES:
@@ -97,25 +108,25 @@ def _shape(usage: Mapping[str, object], name: str | None) -> UsageShape:
     fitting = [kind for kind in SHAPES.values() if any(all(_has(usage, k) for k in mark) for mark in kind.marks)]
     weaker = {plain for kind in fitting for plain in SPECIALISES.get(kind.name, ())}
     # A key of tenfold's own beside a provider's marks is a second reading, not a plainer one.
-    if any(_has(usage, key) for key in TENFOLD_COLUMNS if key not in {"input_tokens", "output_tokens"}):
+    if any(_has(usage, key) for key in TOKEN_COLUMNS if key not in {"input_tokens", "output_tokens"}):
         weaker.discard("tenfold")
     found = [kind for kind in fitting if kind.name not in weaker]
     keys = ", ".join(sorted(usage)) or "none"
     if not found:
-        raise UsageError(f"no usage shape has these keys: {keys}. Use tenfold's names ({', '.join(TENFOLD_COLUMNS)})")
+        raise UsageError(f"no usage shape has these keys: {keys}. Use tenfold's names ({', '.join(TOKEN_COLUMNS)})")
     if len(found) > 1:
         names = " or ".join(kind.name for kind in found)
         raise UsageError(f"ambiguous usage: its keys ({keys}) fit {names}. Pass one provider's object as it came")
     if found[0].plain:
         for key in usage:
-            if key not in TENFOLD_COLUMNS:
-                raise UsageError(f'unknown usage key "{key}".{near(key, TENFOLD_COLUMNS)}')
+            if key not in TOKEN_COLUMNS:
+                raise UsageError(f'unknown usage key "{key}".{near(key, TOKEN_COLUMNS)}')
     return found[0]
 
 
 def _get(usage: Mapping[str, object], path: str) -> object:
     """Follow a path; None where a step is absent. A list path gives the sum of its entries of that kind."""
-    listed = _LISTED.fullmatch(path)
+    listed = LISTED.fullmatch(path)
     if listed is not None:
         entries = usage.get(listed["list"])
         if entries is None:
@@ -204,6 +215,8 @@ def _unknown_meters(usage: Mapping[str, object], kind: UsageShape) -> tuple[tupl
 
 
 def _fill_absent(usage: Mapping[str, object], kind: UsageShape, counts: dict[str, int | None]) -> None:
+    if all(value is None for value in counts.values()):
+        return
     inputs = counts.get("input_tokens")
     for column, rule in kind.absent.items():
         if counts.get(column) is not None:
@@ -212,13 +225,13 @@ def _fill_absent(usage: Mapping[str, object], kind: UsageShape, counts: dict[str
             known_zero = True
         elif rule == ZERO_WITHOUT_WRITES:
             known_zero = counts.get("cache_write_tokens") == 0
+        elif rule == ZERO_BESIDE_CACHE:
+            known_zero = any(counts.get(name) for name in _CACHE)
         else:
             below = column in _CACHE and inputs is not None and inputs < kind.zero_below
             known_zero = below or any(_get(usage, path) is not None for path in rule.split("|"))
         if known_zero:
             counts[column] = 0
-    if kind.name == "anthropic" and inputs is None and any(counts.get(name) for name in _CACHE):
-        counts["input_tokens"] = 0  # an object cut down to its cache counts has nothing uncached
 
 
 def _prove(

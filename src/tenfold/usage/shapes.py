@@ -6,15 +6,23 @@ One table, read by the log readers (as SQL) and by the single price call (as Pyt
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
+
+from tenfold.store.schema import TOKEN_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What an absent count means, beside "unknown" (the default).
+# What an absent count means, beside "unknown" (the default). An object without any count says nothing at all.
 ZERO = "zero"  # the provider leaves zeros out
 ZERO_WITHOUT_WRITES = "zero_without_writes"  # nothing written, so nothing written for long
+ZERO_BESIDE_CACHE = "zero_beside_cache"  # an object cut down to its cache counts has nothing uncached
+NAMED_RULES = frozenset({ZERO, ZERO_WITHOUT_WRITES, ZERO_BESIDE_CACHE})
 # Any other rule is the path of a details object (or several, between bars): where one stands, an absent key is 0.
+
+# A path that sums a list's entries of one kind.
+LISTED = re.compile(r"(?P<list>\w+)\[(?P<key>\w+)=(?P<value>\w+)\]\.(?P<leaf>\w+)")
 
 # OpenAI caches nothing below this many input tokens, so missing details hide no cached token there.
 OPENAI_CACHE_MINIMUM = 1024
@@ -67,25 +75,10 @@ def _with(base: str, *keys: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset({base, key}) for key in keys)
 
 
-TENFOLD_COLUMNS = (
-    "input_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "cache_write_long_tokens",
-    "input_audio_tokens",
-    "input_image_tokens",
-    "input_video_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-    "output_audio_tokens",
-    "output_image_tokens",
-    "web_searches",
-)
-
 TENFOLD = UsageShape(
     name="tenfold",
-    counts={name: (name,) for name in TENFOLD_COLUMNS},
-    marks=_any_of(*TENFOLD_COLUMNS),
+    counts={name: (name,) for name in TOKEN_COLUMNS},
+    marks=_any_of(*TOKEN_COLUMNS),
     plain=True,
 )
 OPENAI_CHAT = UsageShape(
@@ -165,6 +158,7 @@ ANTHROPIC = UsageShape(
     ),
     includes_cache=False,
     absent={
+        "input_tokens": ZERO_BESIDE_CACHE,
         "cache_read_tokens": ZERO,
         "cache_write_tokens": ZERO,
         "cache_write_long_tokens": ZERO_WITHOUT_WRITES,

@@ -1,11 +1,11 @@
 -- What a version of the requests costs, by day.
--- in:  the requests, priced; the day as the report zone cuts it
+-- in:  its sums by day, owner and meter
 -- out: one row a day, NULL for requests without a time; billed requests, those without a price, cost of the others
 -- units: costs in pUSD
 select
-  case when is_dated then {day} end as day,
-  cast(sum(case when is_billed then 1 else 0 end) as bigint) as billed_requests,
-  cast(sum(case when is_billed and not is_priced then 1 else 0 end) as bigint) as unpriced_requests,
+  p.day,
+  cast(sum(p.billed_requests) as bigint) as billed_requests,
+  cast(sum(p.unpriced_requests) as bigint) as unpriced_requests,
   {cost_sum} as cost_pusd
-from {priced} as p
+from {sums} as p
 group by all

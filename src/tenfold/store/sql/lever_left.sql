@@ -1,10 +1,10 @@
 -- What a version of the requests costs, by owner and meter.
--- in:  the requests, priced
+-- in:  its sums by day, owner and meter
 -- out: one row a (feature, team, model), costs in pUSD, NULL where nothing has a price
 select
-  feature,
-  team,
-  model,
+  p.feature,
+  p.team,
+  p.model,
   {meter_sums}
-from {priced}
+from {sums} as p
 group by all

@@ -1,0 +1,38 @@
+"""Commands run in process, in an empty folder."""
+
+import json
+import sys
+
+import pytest
+
+from tenfold.cli import main
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command; gives exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["tenfold", *(str(word) for word in words)])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def as_json(run):
+    def call(*words, code=0):
+        found, out, err = run(*words, "--json")
+        assert found == code, err
+        document = json.loads(out)
+        assert document["schema_version"] == 1
+        return document
+
+    return call
