@@ -71,3 +71,32 @@ def test_contributing_and_readme_name_files_that_exist():
     for page in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"):
         for name in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), f"{page} links to {name}"
+
+
+def test_pages_name_code_files_that_exist():
+    import re
+
+    for page in ("CONTRIBUTING.md", "ARCHITECTURE.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for name in re.findall(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|sql|toml|md))`", text):
+            bases = (ROOT, ROOT / "src" / "tenfold", ROOT / "src" / "tenfold" / "store")
+            inside = list((ROOT / "src").rglob(name.rsplit("/", 1)[-1]))
+            theirs = name == "tenfold.toml"  # a user's own settings
+            assert theirs or any((base / name).exists() for base in bases) or inside, f"{page} names {name}"
+
+
+def test_every_reader_lever_and_section_is_in_its_contract():
+    import tomllib
+
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    listed = {name for contract in contracts if contract["type"] == "independence" for name in contract["modules"]}
+    from tenfold.levers import LEVERS
+    from tenfold.logs import READERS
+    from tenfold.reviewing import SECTIONS
+
+    assert {f"tenfold.levers.{lever.name}" for lever in LEVERS} <= listed
+    assert {section.__module__ for section in SECTIONS} <= listed
+    named = {reader.name for reader in READERS} - {"tenfold"}
+    assert {f"tenfold.logs.{name}" for name in named} <= listed

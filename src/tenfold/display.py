@@ -107,6 +107,18 @@ def _fixed(value: Fraction, decimals: int) -> str:
         return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN):,}"
 
 
+def sentence(text: str) -> str:
+    """Begin a line with a capital letter.
+
+    Args:
+        text: The line.
+
+    Returns:
+        The same line.
+    """
+    return text[:1].upper() + text[1:]
+
+
 def nothing_priced(requests: int, unpriced: int) -> bool:
     """Tell whether a group has no cost rather than none: it has requests, and not one has a price.
 

@@ -167,3 +167,10 @@ class TestConcurrency:
         assert found.bucket_s == 3_600
         assert len(found.frame) == 4 * 24 + 1
         assert found.average == Fraction(60 + 30, 97 * 60)
+
+
+def test_a_notebook_shows_one_line_and_the_sentences(tmp_path):
+    found = read(ledger_of(FIVE, tmp_path))
+    assert repr(found) == "<Reading $2.60, 4 requests, 75 % priced, 2026-07-10 to 2026-07-11 (exclusive) UTC>"
+    html = found._repr_html_()
+    assert html.count("<li>") == len(found.sentences())

@@ -186,3 +186,56 @@ def test_colours_can_be_told_from_white_and_from_near_black():
     for colour in (*charts.METER_COLOURS.values(), *CATEGORY_COLOURS):
         assert contrast(colour, "#ffffff") >= 1.9, colour
         assert contrast(colour, "#14171b") >= 2.6, colour
+
+
+class TestTimeAxis:
+    def days(self, count):
+        return pl.DataFrame(
+            {
+                "day": [date(2026, 11, 16) + timedelta(days=n) for n in range(count)],
+                "model": ["m"] * count,
+                "cost_pusd": pusd(*[1] * count),
+            }
+        )
+
+    def buckets(self, count, each):
+        starts = [datetime(2026, 11, 16) + each * n for n in range(count)]
+        return pl.DataFrame({"starts_at": starts, "peak": [1] * count, "average": [0.5] * count})
+
+    def labels(self, chart):
+        texts = re.findall(r">([^<>]+)</text>", charts.to_svg(chart, "t", "d", name="x"))
+        return [text for text in texts if re.match(r"\d\d [A-Z][a-z]{2}", text)]
+
+    @pytest.mark.parametrize("count", [1, 2, 3, 9, 31, 92, 366])
+    def test_no_day_is_written_twice(self, count):
+        found = self.labels(charts.spend_per_day(self.days(count), "model"))
+        assert found
+        assert len(found) == len(set(found)) <= 13
+
+    @pytest.mark.parametrize(
+        ("count", "each"),
+        [
+            (1, timedelta(minutes=5)),
+            (24, timedelta(minutes=5)),
+            (24, timedelta(hours=1)),
+            (47, timedelta(hours=1)),
+            (200, timedelta(hours=1)),
+        ],
+    )
+    def test_nor_any_instant(self, count, each):
+        found = self.labels(charts.concurrency(self.buckets(count, each)))
+        half = found[: len(found) // 2]  # two panels with the same axis
+        assert half
+        assert len(half) == len(set(half)) <= 13
+
+
+def test_no_gridline_crosses_an_amount():
+    for chart in (
+        charts.composition(TEAMS, "team"),
+        charts.waterfall(pl.DataFrame({"step": ["spend", "a"], "pusd": pusd(3, 1)})),
+    ):
+        svg = charts.to_svg(chart, "t", "d", name="x")
+        assert "role-axis-grid" not in svg or not re.search(r'role-axis-grid"[^>]*><line', svg)
+        assert all(
+            layer["encoding"]["x"].get("axis", {}).get("grid", False) is False for layer in chart.to_dict()["layer"]
+        )

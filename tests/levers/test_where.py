@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenfold.errors import AssumptionError
-from tenfold.levers.where import check
+from tenfold.levers.where import check, named_values
 from tenfold.store import schema
 
 PLACE = "assume.toml: [batch_api] where"
@@ -117,9 +117,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=80, deadline=None)
-@given(st.lists(st.sampled_from(PIECES.split(" ")), min_size=1, max_size=7).map(" ".join))
-def test_what_passes_is_one_expression_wherever_it_is_put(text):
+def hold_one_expression(text):
     try:
         check(text, PLACE)
     except AssumptionError:
@@ -136,3 +134,30 @@ def test_what_passes_is_one_expression_wherever_it_is_put(text):
         return
     assert len(rows) == 2
     assert all(isinstance(is_in, bool) and after == 7 for is_in, after in rows)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from(PIECES.split(" ")), min_size=1, max_size=7).map(" ".join))
+def test_what_passes_is_one_expression_wherever_it_is_put(text):
+    hold_one_expression(text)
+
+
+@pytest.mark.full
+@settings(max_examples=800, deadline=None)
+@given(st.lists(st.sampled_from(PIECES.split(" ")), min_size=1, max_size=7).map(" ".join))
+def test_what_passes_is_one_expression_wherever_it_is_put_at_length(text):
+    hold_one_expression(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("feature = 'a' and not ('b' = requests.team)", [("feature", "a"), ("team", "b")]),
+        ("FEATURE in ('a', 'b') or model not in ('c')", [("feature", "a"), ("feature", "b"), ("model", "c")]),
+        ("feature not in ('a', 'b') or team <> 'c'", [("feature", "a"), ("feature", "b"), ("team", "c")]),
+        ("feature like 'a' or lower(feature) = 'a' or feature = team", []),
+        ("attempt = 1 or ts = '2026-01-01' or feature in ('a', team)", []),
+    ],
+)
+def test_values_named_outright(text, values):
+    assert named_values(check(text, "x")) == values

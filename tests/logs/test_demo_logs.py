@@ -13,6 +13,10 @@ from tenfold.logs import load
 DEMO = Path(__file__).parents[2] / "data" / "demo"
 TRUTH = json.loads((DEMO / "truth.json").read_text(encoding="utf-8"))["files"]
 
+WHO = {"environment", "api_key_id"}
+NOT_LOGGED = {name: set() for name in TRUTH} | {"gateway.csv": WHO}
+WITHOUT_SESSIONS = {"gateway.csv"}
+
 
 @pytest.mark.parametrize("name", TRUTH)
 def test_every_line_is_accounted_for_and_every_token_counted(name):
@@ -29,6 +33,11 @@ def test_every_line_is_accounted_for_and_every_token_counted(name):
         assert sorted(found["source_line"]) == flagged, flag
     if name != "gateway.csv":  # its log says nothing about the outcome
         assert dict(rows["status"].value_counts().iter_rows()) == right["status"]
+    # Who: every log of the demo names all of these, but for jobs and single calls, which have no session.
+    who = {"team", "feature", "user_id"} | (WHO - NOT_LOGGED[name])
+    assert {column for column in who if rows[column].null_count() == 0} == who
+    if name not in WITHOUT_SESSIONS:
+        assert rows["session_id"].null_count() < rows.height
     hit = pl.col("gateway_cache_hit").fill_null(value=False)
     whole = pl.col("input_tokens").is_not_null() & pl.col("output_tokens").is_not_null()
     billed = rows.filter(whole & ~hit & pl.col("is_billable").fill_null(value=True))

@@ -5,9 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -76,13 +73,13 @@ def test_packed_files_equal_plain_ones_whatever_their_name(tmp_path, packed):
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
 def test_a_cut_archive_keeps_the_lines_before_the_cut(tmp_path, pack):
-    rows = [chat(n, metadata={"team": os.urandom(12).hex()}) for n in range(20000)]
+    rows = [chat(n, metadata={"team": os.urandom(12).hex()}) for n in range(6000)]
     plain = write(tmp_path / "plain.jsonl", rows)
     packed = pack(plain.read_bytes())
     file = tmp_path / "cut.jsonl"
     file.write_bytes(packed[: len(packed) // 2])
     log = load(file)
-    assert 0 < log.summary["requests"] < 20000
+    assert 0 < log.summary["requests"] < 6000
     assert log.summary["rejected"] == 1
     reason = log.rejects.to_dicts()[0]
     assert "archive ends" in reason["reason"]
@@ -250,27 +247,3 @@ def test_a_store_without_loads_says_what_to_do(tmp_path):
         pass
     with pytest.raises(StoreError, match="tenfold load"):
         open_log(tmp_path / "new.duckdb")
-
-
-@pytest.mark.full
-def test_a_killed_load_leaves_all_or_nothing(tmp_path):
-    db, file = tmp_path / "log.duckdb", write(tmp_path / "a.jsonl", [chat(n) for n in range(60000)])
-    load(write(tmp_path / "first.jsonl", [chat(n) for n in range(100)]), db=db)
-    code = f"from tenfold.logs import load; print('go', flush=True); load({str(file)!r}, db={str(db)!r})"
-    left = set()
-    for wait_s in (0.05, 0.4, 0.8, 1.2, 1.6, 2.0, 2.4):
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
-            process.stdout.readline()
-            time.sleep(wait_s)
-            process.kill()
-            process.wait()
-        with Store(db).reading() as connection:
-            rows = connection.execute("SELECT count(*) FROM requests").fetchall()[0][0]
-            manifest = connection.execute("SELECT sum(requests)::BIGINT FROM loads").fetchall()[0][0]
-            cubed = connection.execute("SELECT sum(requests)::BIGINT FROM cube").fetchall()[0][0]
-        assert rows == manifest == cubed
-        left.add(rows)
-    assert left <= {100, 60000}
-    load(file, db=db)
-    assert open_log(db).summary["requests"] == 60000
-    assert load(file, db=db).summary["requests"] == 0

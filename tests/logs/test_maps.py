@@ -211,6 +211,70 @@ def test_rows_without_an_id_are_kept_and_repeats_are_suspected(azure_map, tmp_pa
     assert log.summary["flagged"] == 2
 
 
+def test_a_grown_export_without_ids_is_suspected_and_with_a_key_known(tmp_path):
+    head, rows = "t,u,in,out\n", ["1793577600,ann,5,1\n", "1793577601,bob,6,2\n", "1793577602,,6,2\n"]
+    columns = {"ts": "t", "user_id": "u", "input_tokens": "in", "output_tokens": "out"}
+    file = tmp_path / "a.csv"
+    for key, right in ((None, (3, 0, 0, 0)), (["ts", "user_id"], (1, 2, 0, 0))):
+        mapping = {"columns": columns} | ({"dedup_key": key} if key else {})
+        db = tmp_path / f"{key is None}.duckdb"
+        file.write_text(head + "".join(rows[1:]))
+        load(file, map=mapping, db=db)
+        file.write_text(head + "".join(rows))
+        log = load(file, map=mapping, db=db)
+        assert counted(log) == right, key
+        # without a key all stay counted; those that equal rows stored before are named
+        assert log.requests.height == (5 if key is None else 3)
+        assert log.flags == ({"dup_suspect": 2} if key is None else {})
+        assert log.summary["flagged"] == (2 if key is None else 0)
+
+
+def test_rows_that_only_look_alike_are_no_suspects(tmp_path):
+    db, names = tmp_path / "log.duckdb", ("a", "b", "c")
+    for name in names:
+        row = {"ts": 1793577600, "input_tokens": 1, "output_tokens": 1, "feature": name}
+        log = load(write(tmp_path / f"{name}.jsonl", [row]), db=db)
+        assert log.flags == {}
+    log = load(write(tmp_path / "d.jsonl", [row, {**row, "feature": "d"}]), db=db)
+    assert log.requests.filter(pl.col("flags").is_not_null())["source_line"].to_list() == [1]
+
+
+def test_parts_of_a_key_do_not_run_into_each_other(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("t,u,in,out\na|b,c,5,1\na,b|c,6,9\n,,7,1\n")
+    columns = {"team": "t", "user_id": "u", "input_tokens": "in", "output_tokens": "out"}
+    log = load(file, map={"columns": columns, "dedup_key": ["team", "user_id"]})
+    assert (counted(log), log.requests["dedup_key"].null_count()) == ((3, 0, 0, 0), 1)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "wanted"),
+    [
+        ("is_billable", "maybe", "true or false"),
+        ("is_stream", "", "true or false"),
+        ("preemptions", "x", "a whole number"),
+        ("preemptions", "3.7", "a whole number"),
+        ("kv_usage_ratio", "half", "a number"),
+    ],
+)
+def test_a_constant_that_is_no_value_of_its_column_is_refused(tmp_path, column, value, wanted):
+    file = write(tmp_path / "a.jsonl", [{"ts": 1793577600, "input_tokens": 1, "output_tokens": 1}])
+    with pytest.raises(LogFormatError, match=f'{column} = "{value}" cannot be read: it takes {wanted}'):
+        load(file, set={column: value})
+    mapping = {"columns": {"input_tokens": "input_tokens"}, "constants": {column: value}}
+    with pytest.raises(LogFormatError, match=column):
+        load(file, map=mapping)
+
+
+def test_a_maps_attempt_is_checked_and_a_readable_constant_is_stored(tmp_path):
+    file = write(tmp_path / "a.jsonl", [{"ts": 1793577600, "input_tokens": 1, "output_tokens": 1}])
+    mapping = {"columns": {"input_tokens": "input_tokens"}, "constants": {"attempt": "x"}}
+    with pytest.raises(LogFormatError, match='attempt = "x" cannot be read: it takes a whole number'):
+        load(file, map=mapping)
+    rows = load(file, set={"is_billable": "No", "preemptions": " 2 ", "kv_usage_ratio": "0.5"}).requests
+    assert rows.select("is_billable", "preemptions", "kv_usage_ratio").rows() == [(False, 2, 0.5)]
+
+
 @pytest.mark.real_data
 @pytest.mark.parametrize(("name", "requests"), [("conv", 19366), ("code", 8819)])
 def test_azure_traces(name, requests, azure_map):

@@ -36,9 +36,14 @@ def test_requests_that_can_wait(ledger):
 
 
 def test_the_service_levels_veto_what_is_due_in_an_hour(ledger):
-    _, found = facts(tf.plan(ledger, assume=DEMO / "assume.toml", slo=DEMO / "slo.toml"))
+    batch, found = facts(tf.plan(ledger, assume=DEMO / "assume.toml", slo=DEMO / "slo.toml"))
     rows = TRUTH["by_model_and_feature"]
     vetoed = sum(row["requests"] for row in rows if row["feature"] in TRUTH["vetoed_by_slo"])
+    (out,) = batch.as_dict()["left_out"]
+    assert (out["feature"], out["requests"]) == ("invoice-extraction", vetoed)
+    assert out["text"].startswith(f"left out by the service levels: invoice-extraction, {vetoed:,} requests, $")
+    # some moved requests have cached reads, and nobody said that they stay cached
+    assert batch.label == "modelled"
     assert (found["requests_moved"], found["vetoed"]) == (TRUTH["total"]["requests"] - vetoed, vetoed)
 
 

@@ -10,6 +10,7 @@ import pytest
 from small_logs import ledger, row
 
 import tenfold as tf
+from tenfold import extras
 from tenfold.errors import AssumptionError
 from tenfold.levers import LEVERS, Bill, Look, Stage, batch_api
 from tenfold.levers.base import Advice
@@ -83,7 +84,7 @@ def test_a_ceiling_is_shown_beside_the_plan_and_has_no_lower_end():
     assert batch.saving == (None, 12 * 1_500 * UUSD, 12 * 1_500 * UUSD)
     assert (batch.last_pusd, batch.shapley_pusd, batch.per_month_pusd) == (None, None, None)
     assert (plan.levers, plan.joint_all_pusd, plan.saving, plan.fold) == ((), 0, (0, 0, 0), 1.0)
-    assert "No lever has a saving" in plan.headline()
+    assert "Nothing assumed yet for prefix_cache, batch_api: write an assumptions file" in plan.headline()
 
 
 def test_a_lever_that_changes_nothing_is_in_no_plan():
@@ -144,8 +145,13 @@ def test_effort_and_running_cost_are_weighed():
     assert planned(effort_days=0, running_usd_per_month=46).levers == ()  # 552 USD
     plan = planned(effort_days=2)
     assert plan.levers == ()
-    assert "None of the levers pays for its effort" in plan.headline()
-    assert "takes $1,000.00" in of(plan, "batch_api").reason
+    assert plan.why_none() == "none pays for its effort: batch_api"
+    assert "None pays for its effort: batch_api." in plan.headline()
+    reason = of(plan, "batch_api").reason
+    assert "takes $1,000.00 (2 d of work at $500 a day; set effort_days in [batch_api], day_rate_usd" in reason
+    assert "horizon_months in [plan])" in reason
+    running = of(planned(effort_days=0, running_usd_per_month=46.5), "batch_api").reason
+    assert "and $46.50 a month to run; set effort_days and running_usd_per_month in [batch_api]" in running
     assert "at least $547.38" in of(plan, "batch_api").reason
 
 
@@ -209,6 +215,8 @@ def test_include_and_exclude():
         plan = tf.plan(made, assume={"batch_api": BATCH, "plan": table})
         batch = of(plan, "batch_api")
         assert (batch.status, batch.alone_pusd, batch.last_pusd) == ("excluded", 12 * 1_500 * UUSD, None)
+        assert batch.reason.startswith(f"left out by [plan] {next(iter(table))}")
+        assert "left out: batch_api" in plan.why_none()
         assert (plan.levers, plan.joint_all_pusd) == ((), 0)
 
 
@@ -226,6 +234,7 @@ def test_not_evaluable_without_any_column():
     plan = tf.plan(ledger(days(12, is_stream=None, cache_read_tokens=None, cache_write_tokens=None)))
     assert [one.status for one in plan.estimates] == ["not_measurable", "not_measurable"]
     assert not plan.is_evaluable
+    assert plan.why_none() == "not measurable: prefix_cache, batch_api"
     assert plan.as_dict()["levers"][0]["saving_usd"] == {"low": None, "mid": None, "high": None}
 
 
@@ -256,6 +265,48 @@ def test_requests_without_a_time_have_no_price_and_no_day():
     plan = batched(ledger([*days(12), row(ts=None)]))
     assert (plan.days, plan.requests, plan.unpriced_requests) == (12, 13, 1)
     assert plan.spend_pusd == 12 * 3_000 * UUSD
+    assert "without 1 of 13 requests (7.7 %) that have no price" in plan.headline()
+    assert "have no price" not in batched(ledger(days(12))).headline()
+
+
+def test_nothing_priced_is_no_spend_of_zero():
+    plan = batched(ledger(days(12, model="unheard-of")))
+    assert plan.as_dict()["spend_usd"] is None
+    assert plan.headline().startswith("None of the 12 requests has a price")
+    assert repr(plan) == "<Plan no lever: none of 12 requests has a price>"
+    assert batched(ledger([])).as_dict()["spend_usd"] == "0.00"
+
+
+def test_what_was_named_and_is_not_there_is_noted():
+    slo = tf.Slo(feature={"taging": {"deadline_s": 60}, "tagging": {"deadline_s": math.inf}})
+    plan = batched(ledger(days(2)), slo, where="feature in ('tagging', 'invoice') or team = 'x'")
+    assert plan.notes == (
+        'service levels: no request has feature "taging". Did you mean "tagging"?',
+        '[batch_api] where: no request has feature "invoice".',
+        '[batch_api] where: no request has team "x".',
+    )
+    assert plan.as_dict()["notes"] == list(plan.notes)
+    assert "\nNote: service levels: no request has feature" in plan.headline()
+    assert batched(ledger(days(2)), tf.Slo(feature={"tagging": {"deadline_s": 60}})).notes == ()
+
+
+def test_a_value_outside_the_window_is_no_misspelling():
+    rows = [*days(12), row(ts=NOON - timedelta(days=30), feature="weekly")]
+    since = datetime(2026, 6, 1, tzinfo=UTC)
+    plan = batched(ledger(rows, since=since), tf.Slo(feature={"weekly": {"deadline_s": 60}}))
+    assert plan.notes == ()
+
+
+def test_a_notebook_shows_the_levers(monkeypatch):
+    plan = batched(ledger(days(12)))
+    html = plan._repr_html_()
+    assert "<table" in html
+    assert "batch_api" in html
+    assert "\n" not in repr(plan)
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    without = plan._repr_html_()
+    assert "<table" not in without
+    assert "Best feasible plan saves" in without
 
 
 def test_what_bounds_the_fold():

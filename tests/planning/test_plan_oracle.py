@@ -2,6 +2,7 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import as_billed_saving, batch_saving, bill, is_billed, price_request, read_book
@@ -37,9 +38,7 @@ def both(prices, request, factor):
     return changed(prices, request, {"service_tier": "batch", "cache_read_tokens": int(kept)})
 
 
-@settings(max_examples=5, deadline=None)
-@given(books_and_logs(max_size=40), st.sampled_from(("0.3", "1")))
-def test_plan_equals_the_oracle(drawn, factor):
+def hold_equal(drawn, factor):
     text, rows = drawn
     prices = read_book([text])
     naive = [{**row, "ts": row["ts"] and row["ts"].replace(tzinfo=None)} for row in rows]
@@ -70,3 +69,16 @@ def test_plan_equals_the_oracle(drawn, factor):
     assert (
         plan.saving.mid == max(0, plan.joint_all_pusd, *(one.alone_pusd for one in ok)) or plan.saving.low is not None
     )
+
+
+@settings(max_examples=3, deadline=None)
+@given(books_and_logs(max_size=40), st.sampled_from(("0.3", "1")))
+def test_plan_equals_the_oracle(drawn, factor):
+    hold_equal(drawn, factor)
+
+
+@pytest.mark.full
+@settings(max_examples=30, deadline=None)
+@given(books_and_logs(max_size=40), st.sampled_from(("0.3", "1")))
+def test_plan_equals_the_oracle_at_length(drawn, factor):
+    hold_equal(drawn, factor)

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 from bills import FIVE, ledger_of, utc
@@ -9,8 +10,12 @@ from bills import FIVE, ledger_of, utc
 from tenfold import extras
 from tenfold.errors import NotEvaluable
 from tenfold.extras import MissingExtraError
+from tenfold.ledger import attribute
+from tenfold.planning import plan
+from tenfold.prices.meters import meters
 from tenfold.reviewing import SECTIONS, ranked, review, summary
 from tenfold.reviewing.facts import Facts
+from tenfold.reviewing.price_changes import _changed
 from tenfold.reviewing.quarter import quarter as read_quarter
 
 EVIL = '<script>alert("team")</script>'
@@ -178,7 +183,7 @@ class TestNumbers:
         assert "80.00 % of 5 requests" in page.sections["coverage"]
 
     def test_price_change_of_the_quarter(self, page):
-        assert "output $4 to $2" in page.sections["time"]
+        assert "output $4.00 to $2.00" in page.sections["time"]
         assert "2026-08-01 00:00 UTC" in page.sections["time"]
 
     def test_every_figure_and_table_links_to_its_making(self, page):
@@ -219,7 +224,7 @@ class TestLevers:
         assert "batch_api" in ranked
         assert not any(name in ranked for name in ("skip", "prefix_cache", "speculate"))
         assert "skip: at most $0.09" in text
-        assert "prefix_cache has cost $0.11" in text
+        assert "prefix_cache lost $0.11" in text
         assert "no self-hosted requests" in text
 
     def test_waterfall_leads_from_spend_to_what_is_left(self, made):
@@ -227,16 +232,57 @@ class TestLevers:
 
     def test_an_empty_plan_says_so(self, ledger):
         empty = {**PLAN["plan"], "levers": [], "roadmap": [], "saving_usd": {"low": "0", "mid": "0", "high": "0"}}
-        facts = Facts(ledger, {**PLAN, "plan": empty}, read_quarter("2026Q3"))
+        why = {**empty, "why_none": "not measurable: batch_api", "bound_by": "short_log"}
+        facts = Facts(ledger, {**PLAN, "spend_usd": "3.9", "plan": why}, read_quarter("2026Q3"))
+        for section in (ranked.section(facts), summary.section(facts)):
+            assert "not measurable: batch_api; log too short" in words(section)
+            assert "pays for its effort" not in words(section)
         assert "pull no lever" in words(ranked.section(facts))
         assert "batch_api saves $0.50 alone, not in plan" in words(summary.section(facts))
 
     def test_a_plan_of_another_window_is_told(self, ledger):
         # this ledger is not cut to the quarter: 3.90
-        said = words(ranked.section(Facts(ledger, PLAN, read_quarter("2026Q3"))))
-        assert "made on $2.90 of spend, not on this quarter's $3.90" in said
-        said = words(ranked.section(Facts(ledger, {**PLAN, "spend_usd": "3.9"}, read_quarter("2026Q3"))))
-        assert "was made on" not in said
+        told = "made on $2.90 of spend, not on this quarter's $3.90"
+        foreign = Facts(ledger, PLAN, read_quarter("2026Q3"))
+        assert told in words(ranked.section(foreign))
+        assert told in words(summary.section(foreign))
+        # and none of its figures stands beside the quarter's spend
+        assert "$0.50" not in words(summary.section(foreign))
+        own = Facts(ledger, {**PLAN, "spend_usd": "3.9"}, read_quarter("2026Q3"))
+        assert "Not a plan of this" not in words(ranked.section(own))
+        assert "$0.50" in words(summary.section(own))
+
+    @pytest.mark.parametrize(
+        ("change", "told"),
+        [
+            ({"card_version": "another"}, "other prices (another"),
+            ({"log_hash": "another"}, "other log (another"),
+            ({"window": {"first_day": "2026-06-30", "last_day": "2026-08-02"}}, "made on 2026-06-30 to 2026-08-02"),
+            ({"window": {"first_day": "2026-07-01", "last_day": "2026-10-01"}}, "made on 2026-07-01 to 2026-10-01"),
+            ({"spend_usd": None}, "not on this quarter's $3.90"),
+        ],
+    )
+    def test_a_plan_of_other_prices_or_another_log_is_told(self, ledger, change, told):
+        facts = Facts(ledger, {**PLAN, "spend_usd": "3.9", **change}, read_quarter("2026Q3"))
+        assert told in words(summary.section(facts))
+        assert told in words(ranked.section(facts))
+        assert "$0.50" not in words(summary.section(facts))
+
+    def test_a_plan_within_the_quarter_is_its_own(self, ledger):
+        own = {"window": {"first_day": "2026-07-01", "last_day": "2026-09-30"}, "spend_usd": "3.9"}
+        own |= {"card_version": ledger.book.version, "log_hash": ledger.log.log_hash}
+        assert Facts(ledger, {**PLAN, **own}, read_quarter("2026Q3")).differences == ()
+
+    def test_what_to_do_first_is_told_of_levers_without_a_figure_too(self, made):
+        others = made.html[made.html.index('id="table-other-levers"') :]
+        assert "first prefix_cache" in others[: others.index("</table>")]
+
+    def test_what_is_left_out_and_what_was_misspelt(self, ledger):
+        batch = lever("batch_api", left_out=[{"text": "left out by the service levels: eval, 3 requests, $1.00"}])
+        plan = {**PLAN, "levers": [batch], "notes": ['no request has feature "tagin"']}
+        said = words(ranked.section(Facts(ledger, plan, read_quarter("2026Q3"))))
+        assert "left out by the service levels: eval, 3 requests, $1.00" in said
+        assert 'no request has feature "tagin"' in said
 
 
 def words(section):
@@ -286,3 +332,45 @@ def test_sections_do_not_import_each_other():
         own = maker.__module__.rsplit(".", 1)[1]
         held = {getattr(value, "__module__", "") or "" for value in maker.__globals__.values()}
         assert not {f"tenfold.reviewing.{name}" for name in names - {own}} & held
+
+
+def test_real_plans_of_two_windows(tmp_path):
+    """The plan of one July day beside the quarter that has more: no figure of it in the summary."""
+    made = ledger_of(ROWS, tmp_path)
+    day = attribute(made.log, made.book, since=utc(2026, 7, 10), until=utc(2026, 7, 11))
+    found = Page(review(made, plan(day), quarter="2026Q3").html).sections
+    assert "of another bill" in found["summary"]
+    assert "Not a plan of this quarter's bill" in found["levers"]
+    quarter = attribute(made.log, made.book, since=utc(2026, 7, 1), until=utc(2026, 10, 1))
+    found = Page(review(made, plan(quarter), quarter="2026Q3").html).sections
+    assert "of another bill" not in found["summary"]
+    # these rows do not say whether they were streamed: that is the reason, not the effort
+    assert "not measurable" in found["summary"]
+    assert "pays for its effort" not in found["summary"] + found["levers"]
+
+
+def test_a_notebook_shows_a_line_and_a_frame(made):
+    assert re.fullmatch(r"<Review LLM cost review 2026Q3: \d+ kB; save\(path\) writes it>", repr(made))
+    tags = Page(made._repr_html_()).tags
+    (frame,) = (attrs for tag, attrs in tags if tag == "iframe")
+    assert frame["srcdoc"] == made.html
+    # the page is an attribute, and none of its elements is the notebook's
+    assert {tag for tag, _ in tags} == {"p", "iframe"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        (1_000_000, 200_000, ("$1.00", "$0.20")),
+        (75_000, None, ("$0.075", "no price")),
+        (4_000_000, 4_500, ("$4.0000", "$0.0045")),
+    ],
+)
+def test_prices_of_one_change_have_the_same_decimals(old, new, shown):
+    found = _changed(*(_list(rate) for rate in (old, new)))
+    assert [rates[1:] for rates in found] == [shown]
+
+
+def _list(rate):
+    rates = (rate, *[None] * (len(meters()) - 1))
+    return SimpleNamespace(bands=(SimpleNamespace(rates=rates),))

@@ -64,7 +64,7 @@ def html():
 class TestComposition:
     def test_rows(self, html):
         assert Read(html).text()[:5] == [
-            ["team", "cost (USD)", "share of cost", "uncached input", "output", "requests", "not priced"],
+            ["team", "cost (USD)", "share of cost", "uncached in", "output", "requests", "not priced"],
             ["agents", "$3.00", "75.0 %", "33.3 %", "66.7 %", "20", "0"],
             ["search", "$1.00", "25.0 %", "100.0 %", "0.0 %", "1,000", "0"],
             ["<b>ghosts", "not priced", "–", "–", "–", "5", "5"],
@@ -122,7 +122,7 @@ def test_unpriced():
     rows = [{**parts, **found}]
     assert Read(tables.unpriced(rows, name="t", caption="c")).text() == [
         ["model", "provider", "tier", "status", "requests", "known tokens", "why"],
-        ["(none)", "openai", "standard", "usage_missing", "1,012", "0", "the log line has no usage"],
+        ["(none)", "openai", "standard", "no usage logged", "1,012", "0", "the log line has no usage"],
     ]
 
 
@@ -136,9 +136,13 @@ def lever(name, **changes):
 
 def test_levers():
     unknown = lever("trim", saving_usd={"low": None, "mid": "-3.2", "high": None}, addressed_usd=None, effort_days=None)
-    text = Read(tables.levers([lever("batch_api"), unknown], {"batch_api": "10310"}, name="t", caption="c")).text()
+    idle = lever("skip", status="no_assumption", saving_usd={"low": "0", "mid": "0", "high": "0"})
+    rows = [lever("batch_api"), unknown, idle]
+    text = Read(tables.levers(rows, {"batch_api": "10310"}, name="t", caption="c")).text()
     assert text[1] == ["batch_api", "exact", "$21,050", "$10,526", "$1 to $11,000", "$10,310", "2 d", "low", "send x"]
     assert text[2] == ["trim", "exact", "–", "-$3", "–", "not in plan", "–", "low", "send x"]
+    # without a figure there is its status, and no saving that reads as one
+    assert text[3][:5] == ["skip", "no assumption", "$21,050", "–", "–"]
 
 
 def test_without_the_extra_it_says_how_to_install(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tenfold.charts.theme import WIDTH, AnyChart, altair, check, dressed
+from tenfold.charts.theme import WIDTH, AnyChart, altair, check, dressed, time_axis
 
 
 def concurrency(frame: pl.DataFrame) -> AnyChart:
@@ -23,11 +23,12 @@ def concurrency(frame: pl.DataFrame) -> AnyChart:
     alt = altair("concurrency")
     check(frame, "concurrency", ["starts_at", "peak", "average"])
     rows = frame.select(pl.col("starts_at").cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%dT%H:%M:%S"), "peak", "average")
+    axis = time_axis(alt, frame["starts_at"])
     panels = [
         alt.Chart(rows, width=WIDTH, height=90)
         .mark_area(interpolate="step-after", color=colour, opacity=0.85)
         .encode(
-            x=alt.X("starts_at:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False)),
+            x=alt.X("starts_at:T", title=None, axis=axis),
             y=alt.Y(f"{column}:Q", title=title, axis=alt.Axis(tickCount=4, format="~g")),
         )
         for column, title, colour in (

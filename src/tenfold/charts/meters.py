@@ -21,6 +21,7 @@ from tenfold.charts.theme import (
     lumped,
     usd_format,
 )
+from tenfold.display import nothing_priced
 from tenfold.money import shown
 
 _COUNTS = ("requests", "unpriced_requests")
@@ -76,7 +77,8 @@ def composition(frame: pl.DataFrame, dimension: str, *, top: int = 12) -> AnyCha
             x=alt.X(
                 "usd:Q",
                 title="cost (USD)",
-                axis=alt.Axis(format=usd_format(highest(totals["usd"])), tickCount=6),
+                # no grid: it would cross the amounts that are written at the bars' ends
+                axis=alt.Axis(format=usd_format(highest(totals["usd"])), tickCount=6, grid=False),
             ),
             color=_colour(alt, used),
             order=alt.Order("rank:Q"),
@@ -125,7 +127,7 @@ def meter_shares(frame: pl.DataFrame) -> AnyChart:
 
 
 def _label(row: dict[str, Any]) -> str:
-    if row.get("requests") and row.get("requests") == row.get("unpriced_requests"):
+    if nothing_priced(row.get("requests", 0), row.get("unpriced_requests", 0)):
         return "not priced"
     return shown(int(row["cost_pusd"]))
 

@@ -17,6 +17,7 @@ from tenfold.charts.theme import (
     highest,
     in_usd,
     lumped,
+    time_axis,
     usd_format,
 )
 
@@ -60,7 +61,7 @@ def spend_per_day(frame: pl.DataFrame, by: str, *, changes: pl.DataFrame | None 
             x=alt.X(
                 "yearmonthdate(day):T",
                 title=None,
-                axis=alt.Axis(format="%d %b", tickCount=8, grid=False),
+                axis=time_axis(alt, kept["day"].cast(pl.Date)),
                 bandPosition=0.5,
             ),
             y=alt.Y("usd:Q", title="USD per day", axis=alt.Axis(format=usd_format(top_usd), tickCount=5)),

@@ -50,7 +50,9 @@ def waterfall(frame: pl.DataFrame, *, start: str = "spend", end: str = "after th
     base = alt.Chart(rows, width=WIDTH, height=alt.Step(32))
     bars = base.mark_bar().encode(
         y=y,
-        x=alt.X("from:Q", title="USD over the window", axis=alt.Axis(format=usd_format(spend), tickCount=6)),
+        x=alt.X(
+            "from:Q", title="USD over the window", axis=alt.Axis(format=usd_format(spend), tickCount=6, grid=False)
+        ),
         x2="to:Q",
         color=alt.Color("kind:N", scale=alt.Scale(domain=used, range=[_COLOURS[kind] for kind in used])),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -45,6 +46,7 @@ OTHER_COLOUR = "#8C8C8C"
 WIDTH = 640
 # Altair refuses more; a chart of more than this is no chart for people either.
 MOST_ROWS = 5_000
+_TICKS = 8
 # Fonts of one width, so that labels measured here fit in any browser.
 _FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 
@@ -141,6 +143,25 @@ def usd_format(largest: float) -> str:
     if largest >= 20_000:
         return "$,~s"
     return "$,.0f" if largest >= 8 else "$,.2f"
+
+
+def time_axis(alt: ModuleType, times: pl.Series) -> object:
+    """Choose the axis of a span of time, so that no two ticks read the same: days, or hours within two days.
+
+    Args:
+        alt: Altair.
+        times: The instants or days that are drawn.
+
+    Returns:
+        The axis.
+    """
+    known = times.drop_nulls().cast(pl.Datetime("ms")).sort()
+    span = known[-1] - known[0] if len(known) else timedelta()
+    if times.dtype != pl.Date and span <= timedelta(days=2):
+        return alt.Axis(format="%d %b %H:%M", tickCount=_TICKS, grid=False)
+    # on fewer days than ticks, Vega would put some at noon: the same day twice
+    ticks = {"interval": "day", "step": 1} if span < timedelta(days=_TICKS) else _TICKS
+    return alt.Axis(format="%d %b", tickCount=ticks, grid=False)
 
 
 def highest(values: pl.Series) -> float:

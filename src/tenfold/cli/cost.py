@@ -32,13 +32,6 @@ from tenfold.money import usd_text
 
 _NAMED = 4  # groups without a price that are named on the screen; --json has all
 _SWEPT_AT_MOST = 2_000_000  # requests; the concurrency sweep takes seconds beyond, and the review has it
-_GROUPS = {
-    "uncached in": ("uncached_input", "input_audio", "input_image", "input_video"),
-    "cache read": ("cache_read",),
-    "cache write": ("cache_write", "cache_write_long"),
-    "output": ("output", "reasoning", "output_audio", "output_image"),
-    "calls": ("web_search",),
-}
 
 
 def cost(
@@ -167,7 +160,7 @@ def _coverage_line(ledger: Ledger) -> str:
     if coverage.unpriced:
         names = [
             f"{row['model'] or 'no model'} ({display.counted(row['requests'], 'request')}: "
-            f"{row['price_status'].replace('_', ' ')})"
+            f"{display.status_words(row['price_status'])})"
             for row in coverage.unpriced[:_NAMED]
         ]
         more = len(coverage.unpriced) - _NAMED
@@ -178,7 +171,7 @@ def _coverage_line(ledger: Ledger) -> str:
 def _table(mix: Composition) -> Table:
     groups = {
         heading: names
-        for heading, names in _GROUPS.items()
+        for _, heading, names in display.METER_GROUPS
         if any((mix.frame[f"{name}_pusd"] != 0).any() for name in names)
     }
     table = plain_table(
@@ -190,7 +183,7 @@ def _table(mix: Composition) -> Table:
     )
     for row in mix.ordered().rows(named=True):
         cost_pusd = int(row["cost_pusd"])
-        blank = row["requests"] > 0 and row["requests"] == row["unpriced_requests"]
+        blank = display.nothing_priced(row["requests"], row["unpriced_requests"])
         parts = [sum(int(row[f"{name}_pusd"]) for name in names) for names in groups.values()]
         table.add_row(
             *(grain_text(name, row[name]) or display.NONE for name in mix.by),

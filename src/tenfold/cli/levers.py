@@ -26,6 +26,7 @@ from tenfold.cli.common import (
 )
 from tenfold.errors import NotEvaluable
 from tenfold.ledger import attribute
+from tenfold.money import PUSD_PER_USD
 from tenfold.planning import Plan, plan
 from tenfold.slo import Slo
 
@@ -99,16 +100,11 @@ def show(screen: Screen, found: Plan) -> None:
 def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
     said: list[tuple[str, str]] = []
     if row["as_billed_usd"] is not None:
-        saved = Decimal(row["as_billed_usd"])
-        verb = "saved" if saved >= 0 else "lost"
-        said.append(
-            (
-                "so far",
-                f"caching {verb} {_dollars(str(abs(saved)))} net of write premiums; in the bill already, not counted",
-            )
-        )
+        so_far = display.saved_or_lost(round(Decimal(row["as_billed_usd"]) * PUSD_PER_USD))
+        said.append(("so far", f"caching {so_far} net of write premiums; in the bill already, not counted"))
     if row["reason"]:
         said.append(("why", row["reason"]))
+    said += [("not touched", left["text"]) for left in row["left_out"]]
     if row["first_action"]:
         said.append(("first", row["first_action"]))
     if row["status"] == "ok":

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from tenfold.display import nothing_priced
 from tenfold.ledger.coverage import Coverage, coverage
 from tenfold.ledger.explain import explain
 from tenfold.ledger.session import KEY_COLUMNS, TIME_GRAINS, Session, Window, check_dimensions, grain_text
@@ -71,7 +72,7 @@ class Composition:
 
     def _row(self, row: dict[str, Any], used: list[str]) -> dict[str, Any]:
         units = {meter.name: meter.unit for meter in meters()}
-        blank = row["requests"] > 0 and row["requests"] == row["unpriced_requests"]
+        blank = nothing_priced(row["requests"], row["unpriced_requests"])
         made: dict[str, Any] = {
             name: grain_text(name, row[name]) if name in TIME_GRAINS else row[name] for name in self.by
         }

@@ -10,6 +10,7 @@ import polars as pl
 
 from tenfold.display import percent
 from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status
+from tenfold.levers.matching import matches_none
 from tenfold.levers.repricing import MOVED, Tally, fact, missing, repriced, tally
 from tenfold.levers.values import Range, choice, share
 from tenfold.money import shown, usd_text
@@ -51,7 +52,7 @@ class BatchApi:
             "cache_hit_factor",
             Range(*[Decimal(1)] * 3),
             "share of today's cached reads that stay cached, 0 to 1",
-            "every cached read stays cached; providers publish 0.30 to 0.98 for batches",
+            "optimistic: every cached read stays cached; providers publish 0.30 to 0.98 for batches",
             conservative=False,
             read=share,
         ),
@@ -110,16 +111,19 @@ class BatchApi:
         counted = tally(bill, self._view(bill, assumed))
         is_ceiling = assumed.where is None
         status, reason = _status(counted, is_ceiling=is_ceiling)
+        if status == "nothing_eligible" and not counted.requests():
+            reason = matches_none(bill.session.engine, assumed.where)
         is_known = status != "not_measurable"
         return Look(
             status,
             reason,
-            _label(assumed, is_ceiling=is_ceiling),
+            _label(assumed, counted, is_ceiling=is_ceiling),
             counted.total("now_pusd", MOVED) if is_known else None,
             None,
             _evidence(counted),
             _advice(counted, assumed) if is_known else _LOG_IT,
             applies=status == "ok" or (is_ceiling and is_known),
+            left_out=counted.left_out("vetoed", "left out by the service levels"),
         )
 
     def _view(self, bill: Bill, assumed: Assumed) -> str:
@@ -144,6 +148,10 @@ _KEYS: dict[str, pl.DataType] = {
     "kept_num": pl.Int64(),
     "kept_den": pl.Int64(),
 }
+_NO_WHERE = (
+    "no assumption yet: name the requests that can wait as `where` of [batch_api] in the assumptions file; until then "
+    "this is the most there is, if all could"
+)
 _LOG_IT = Advice(
     "Log whether each request was streamed, and when it began.",
     "Load a day of such requests and run this again.",
@@ -159,7 +167,7 @@ def _status(counted: Tally, *, is_ceiling: bool) -> tuple[Status, str]:
             f"is_stream is NULL in all {known:,} requests in its where: unknown whether anyone waits",
         )
     if is_ceiling:
-        return "no_assumption", "no [batch_api] where says which requests can wait: the most there is, if all could"
+        return "no_assumption", _NO_WHERE
     if counted.requests(MOVED):
         return "ok", ""
     if counted.requests("vetoed"):
@@ -168,18 +176,18 @@ def _status(counted: Tally, *, is_ceiling: bool) -> tuple[Status, str]:
 
 
 def _why_none(counted: Tally) -> str:
-    if not counted.requests():
-        return "no request is in its where"
     largest = max(_FACTS, key=counted.requests)
     counts = f"of {counted.requests():,} requests in its where, none can be moved"
     return f"{counts}; {counted.requests(largest):,} are {_FACTS[largest]}"
 
 
-def _label(assumed: Assumed, *, is_ceiling: bool) -> Label:
+def _label(assumed: Assumed, counted: Tally, *, is_ceiling: bool) -> Label:
+    """Call the figure exact only where no unstated hope, and no stated share, acts on it."""
     if is_ceiling:
         return "ceiling"
-    kept = assumed.values["cache_hit_factor"]
-    return "exact" if kept == Range(*[Decimal(1)] * 3) else "modelled"
+    all_kept = assumed.values["cache_hit_factor"] == Range(*[Decimal(1)] * 3)
+    is_known = all_kept and "cache_hit_factor" in assumed.stated
+    return "exact" if is_known or not counted.total("read_tokens", MOVED) else "modelled"
 
 
 def _evidence(counted: Tally) -> tuple[dict[str, Any], ...]:

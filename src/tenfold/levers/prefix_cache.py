@@ -5,7 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Literal
 
+from tenfold.display import saved_or_lost
 from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status
+from tenfold.levers.matching import matches_none
 from tenfold.levers.repricing import MOVED, Tally, fact, missing, repriced, tally
 from tenfold.levers.values import choice, count
 from tenfold.money import shown, usd_text
@@ -45,9 +47,7 @@ class PrefixCache:
             conservative=True,
             read=choice("default", "long"),
         ),
-        Assumption(
-            "system_tokens", None, "tokens", "no default: the prompt's own length", conservative=True, read=count
-        ),
+        Assumption("system_tokens", None, "tokens", "the prompt's own length", conservative=True, read=count),
     )
     conflicts: tuple[str, ...] = ()
     effort_days = Decimal(1)
@@ -98,6 +98,8 @@ class PrefixCache:
         policy = assumed.values["policy"]
         addressed = counted.total("now_pusd", MOVED) if policy == "none" else 0
         status, reason, label = _status(policy, counted, has_table=assumed.has_table)
+        if status == "nothing_eligible":
+            reason = matches_none(bill.session.engine, assumed.where)
         shown_addressed = None if status == "not_measurable" else addressed
         return Look(
             status,
@@ -115,9 +117,12 @@ class PrefixCache:
 
 
 LEVER = PrefixCache()
+_NO_TABLE = (
+    'no assumption yet: add [prefix_cache] with policy = "none" to the assumptions file to see what caching is worth'
+)
 _LOG_IT = Advice(
     "Log the provider's cached and written token counts with every request.",
-    "Load a day of them and look at `as_billed_usd`.",
+    "Load a day of them and run this again: it then says what caching saved or lost.",
     "Nothing to undo.",
 )
 
@@ -125,14 +130,11 @@ _LOG_IT = Advice(
 def _status(policy: object, counted: Tally, *, has_table: bool) -> tuple[Status, str, Label]:
     if policy in ("system", "history"):
         reason = f'policy "{policy}" needs a replay of the prompts\' prefixes, which this version does not have'
-        return "not_measurable", f"{reason}; as_billed_usd is what caching did so far", "replayed"
+        return "not_measurable", f'{reason}; policy = "none" shows what caching did so far', "replayed"
     if not has_table:
-        reason = (
-            "no [prefix_cache] table: the log as it is; as_billed_usd is what caching did so far, no saving to come"
-        )
-        return "no_assumption", reason, "exact"
+        return "no_assumption", _NO_TABLE, "exact"
     if not counted.requests():
-        return "nothing_eligible", "no request is in its where", "exact"
+        return "nothing_eligible", "", "exact"
     return "ok", "", "exact"
 
 
@@ -153,12 +155,14 @@ def _advice(counted: Tally, as_billed: int, policy: object) -> Advice:
         name, requests, lost = saved_without[0]
         gist = f"{requests:,} requests lost {shown(lost)}"
         first = f"Stop writing to the cache, or repair the prompt's head, in {name}: {gist}."
+    elif not counted.requests(MOVED):
+        first = "Nothing to change: no request here reads or writes a prompt cache."
     elif policy == "none":
-        first = f"Keep the cache on: without it the same tokens would cost {shown(as_billed)} more."
+        first = f"Keep the cache on: it {saved_or_lost(as_billed)} against the same tokens without it."
     else:
-        first = f"Nothing to change yet: caching saved {shown(as_billed)} in this log."
+        first = f"Nothing to change yet: caching {saved_or_lost(as_billed)} in this log."
     return Advice(
         first,
-        "Compare `as_billed_usd` of the next full week with this one, feature by feature.",
+        "Compare what caching saved in the next full week with this one, feature by feature.",
         "Put the cache markers back as they were; the next request writes the cache again.",
     )

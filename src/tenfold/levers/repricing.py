@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from tenfold.display import counted, small_dollars
 from tenfold.errors import AssumptionError, StepError
 from tenfold.ledger.session import Session
 from tenfold.levers.base import Bill, Lever
+from tenfold.money import usd_text
 from tenfold.prices.meters import METER_NAMES
 from tenfold.store import schema, steps
 
@@ -65,6 +67,33 @@ class Tally(NamedTuple):
             One fact per fate that occurs.
         """
         return [fact(name, self.requests(name), text, step) for name, text in words.items() if self.requests(name)]
+
+    def left_out(self, fate: str, why: str) -> tuple[dict[str, Any], ...]:
+        """List requests of a fate by feature, as traffic that a lever may not touch.
+
+        Args:
+            fate: Which.
+            why: Why, for people.
+
+        Returns:
+            JSON objects, dearest first: ``why`` (the fate), ``feature``, ``requests``, ``cost_usd`` and ``text``.
+        """
+        sums: dict[str | None, tuple[int, int]] = {}
+        for row in self.frame.filter(fate=fate).rows(named=True):
+            requests, pusd = sums.get(row["feature"], (0, 0))
+            sums[row["feature"]] = (requests + row["requests"], pusd + int(row["now_pusd"]))
+        return tuple(
+            {
+                "why": fate,
+                "feature": feature,
+                "requests": requests,
+                "cost_usd": usd_text(pusd),
+                "text": ", ".join(
+                    (f"{why}: {feature or 'without a feature'}", counted(requests, "request"), small_dollars(pusd))
+                ),
+            }
+            for feature, (requests, pusd) in sorted(sums.items(), key=lambda one: (-one[1][1], one[0] or ""))
+        )
 
     def by_saving(self) -> list[tuple[str, int, int]]:
         """List what was moved by feature (by model, for traffic without one).

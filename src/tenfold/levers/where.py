@@ -18,6 +18,7 @@ from tenfold.errors import AssumptionError, near
 from tenfold.store import schema
 
 COLUMNS = tuple(column.name for column in schema.REQUESTS if column.group != "internal")
+_TEXT_COLUMNS = frozenset(one.name for one in schema.REQUESTS if one.type.upper() == "VARCHAR")
 _BARE = "select 1 from requests where "
 _BRACKETED = "select 1 from requests where (\n"
 # The keys under which the parser keeps the parts of each kind of expression that a predicate may have.
@@ -113,6 +114,39 @@ def check(text: str, place: str) -> str:
     finally:
         connection.close()
     return text
+
+
+def named_values(text: str) -> list[tuple[str, str]]:
+    """List the values that a predicate names outright: ``column = 'v'``, ``column in ('v', ...)``, and their opposites.
+
+    Args:
+        text: A checked predicate.
+
+    Returns:
+        (Column of text, value) in the order written.
+    """
+    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    try:
+        tree = _parsed(connection, _Text(text, "where"), _BARE, "")
+    finally:
+        connection.close()
+    found: list[tuple[str, str]] = []
+    for node in _nodes(tree):
+        if node["type"] in ("COMPARE_EQUAL", "COMPARE_NOTEQUAL"):
+            sides = [node["left"], node["right"]]
+        elif node["type"] in ("COMPARE_IN", "COMPARE_NOT_IN"):
+            sides = node["children"]
+        else:
+            continue
+        columns = [str(side["column_names"][-1]).lower() for side in sides if side["class"] == "COLUMN_REF"]
+        values = [str(side["literal"]["text"]) for side in sides if _is_text(side)]
+        if len(columns) == 1 and columns[0] in _TEXT_COLUMNS and len(values) == len(sides) - 1:
+            found += [(columns[0], value) for value in values]
+    return found
+
+
+def _is_text(node: dict[str, Any]) -> bool:
+    return node["class"] == "CONSTANT" and node.get("literal", {}).get("kind") == "STRING"
 
 
 def _no_comments(written: _Text) -> None:

@@ -10,6 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tenfold.logs import sql
+from tenfold.store.database import quoted
+from tenfold.usage.shapes import LISTED
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -19,22 +23,68 @@ Kind = Literal["ndjson", "csv", "parquet"]
 # A tree of raw values: a type name, an object, or a list of objects.
 Tree = dict[str, "str | Tree | list[Tree]"]
 
+# Leaf of what is read from JSON text: it, or an object in it, was no object.
+UNREAD = "_tenfold_unread"
 _DOT = re.compile(r"(?<!\\)\.")
-_LISTED = re.compile(r"(?P<list>\w+)\[(?P<key>\w+)=(?P<value>\w+)\]\.(?P<leaf>\w+)")
+
+
+class Other(NamedTuple):
+    """Another format's records, by the values of one key.
+
+    Args:
+        name: The format in words, with the way out.
+        key: Dotted key.
+        values: Its values there.
+    """
+
+    name: str
+    key: str
+    values: tuple[str, ...]
 
 
 class Detect(NamedTuple):
-    """What makes a record one of this format.
+    """What makes a file, and each record in it, one of this format.
 
     Args:
         keys: Sets of dotted keys; a record that has all keys of one set fits.
         values: Dotted key -> values; a record with one of them fits too.
         absent: Keys that must not be there.
+        others: Other formats whose records never fit, though they bear such keys.
+        records: Further sets that make a line of such a file a usage record (a failed call, a stream without usage),
+            though no file is known by them.
     """
 
     keys: tuple[tuple[str, ...], ...] = ()
     values: Mapping[str, tuple[str, ...]] = {}
     absent: tuple[str, ...] = ()
+    others: tuple[Other, ...] = ()
+    records: tuple[tuple[str, ...], ...] = ()
+
+    def is_record_sql(self, *, table: bool) -> str:
+        """Write the condition that a raw row is a usage record of this format.
+
+        Args:
+            table: The rows have a header, which tells the format: any identifying cell that is filled will do.
+
+        Returns:
+            SQL condition over the raw row ``r``; never NULL.
+        """
+        sets = (*self.keys, *self.records)
+        if table:
+            sets = tuple(dict.fromkeys((key,) for keys in sets for key in keys))
+        tests = [" AND ".join(f"{member('r', key)} IS NOT NULL" for key in keys) for keys in sets]
+        tests += [_one_of(key, values) for key, values in self.values.items()]
+        others = [_one_of(other.key, other.values) for other in self.others]
+        either = " OR ".join(f"coalesce({test}, false)" for test in tests) or "true"
+        return f"({either}) AND NOT coalesce({' OR '.join(others) or 'false'}, false)"
+
+    def record_looked_for(self) -> str:
+        """Say what makes a line a record, for a reject.
+
+        Returns:
+            Such as ``usage.prompt_tokens, or error and status_code``.
+        """
+        return ", or ".join(dict.fromkeys((*self._worded(), *(" and ".join(keys) for keys in self.records))))
 
     def looked_for(self) -> str:
         """Say it in words, for a refusal.
@@ -42,8 +92,15 @@ class Detect(NamedTuple):
         Returns:
             Such as ``object = "chat.completion", or usage.prompt_tokens``.
         """
+        return ", or ".join(self._worded())
+
+    def _worded(self) -> list[str]:
         named = [f'{key} = "{"/".join(values)}"' for key, values in self.values.items()]
-        return ", or ".join([*named, *(" and ".join(keys) for keys in self.keys)])
+        return [*named, *(" and ".join(keys) for keys in self.keys)]
+
+
+def _one_of(key: str, values: tuple[str, ...]) -> str:
+    return f"{member('r', key)}::VARCHAR IN ({', '.join(quoted(value) for value in values)})"
 
 
 class Children(NamedTuple):
@@ -115,7 +172,7 @@ def usage_leaves(shape: UsageShape, prefix: str) -> dict[str, str]:
     found: dict[str, str] = {}
     paths = [path for paths in shape.counts.values() for path in paths]
     for path in (*paths, *shape.total, *shape.input_beside, *shape.output_beside):
-        listed = _LISTED.fullmatch(path)
+        listed = LISTED.fullmatch(path)
         if listed is not None:
             found[f"{prefix}{listed['list']}[].{listed['key']}"] = "VARCHAR"
             found[f"{prefix}{listed['list']}[].{listed['leaf']}"] = "JSON"
@@ -145,10 +202,11 @@ def usage_sql(shape: UsageShape, root: str, paths: tuple[str, ...]) -> str:
 
 
 def _path_sql(shape: UsageShape, root: str, path: str) -> str:
-    listed = _LISTED.fullmatch(path)
+    listed = LISTED.fullmatch(path)
     if listed is not None:
-        kept = f'list_filter({root}."{listed["list"]}", lambda x: x."{listed["key"]}" = \'{listed["value"]}\')'
-        return f'list_sum(list_transform({kept}, lambda x: TRY_CAST(x."{listed["leaf"]}"::VARCHAR AS BIGINT)))::VARCHAR'
+        entries = f'{root}."{listed["list"]}"'
+        kept = f'list_filter({entries}, lambda x: x."{listed["key"]}" = {quoted(listed["value"])})'
+        return f"CASE WHEN {entries} IS NOT NULL THEN {sql.sum_of(kept, listed['leaf'])} END"
     for name in shape.open_objects:
         if path.startswith(f"{name}."):
             return f"{member(root, name)}['{path[len(name) + 1 :]}']::VARCHAR"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tenfold.errors import LogFormatError, near
 from tenfold.logs import files
+from tenfold.logs.base import steps
+from tenfold.logs.looks import looks_like
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from tenfold.logs.base import Detect, Kind, Reader
 
 _SAMPLE = 200
+_KINDS = {"ndjson": "JSON lines", "csv": "a table (CSV)", "parquet": "Parquet"}
+WAY_OUT = "Name the format with --format NAME or say what the columns mean with --map FILE"
 
 
 class Content(NamedTuple):
@@ -26,12 +31,29 @@ class Content(NamedTuple):
         delimiter: Between cells of a CSV file.
         columns: Columns of a CSV or Parquet file; top keys of the first NDJSON records.
         records: The first NDJSON records.
+        looks_like: The content in words, with the way out where it cannot be read.
+        is_readable: It can be a log at all.
     """
 
     kind: Kind
     delimiter: str
     columns: tuple[str, ...]
     records: tuple[Mapping[str, object], ...]
+    looks_like: str = ""
+    is_readable: bool = True
+
+
+class UnknownFormatError(LogFormatError):
+    """No reader knows the file.
+
+    Args:
+        short: The file and what it looks like.
+        rest: What was looked for, and the way out.
+    """
+
+    def __init__(self, short: str, rest: str = "") -> None:
+        super().__init__(short + rest)
+        self.short = short
 
 
 def content(file: Path, columns_of_parquet: Sequence[str] | None = None) -> Content:
@@ -45,18 +67,30 @@ def content(file: Path, columns_of_parquet: Sequence[str] | None = None) -> Cont
         Container, columns and first records.
     """
     if columns_of_parquet is not None:
-        return Content("parquet", "", tuple(columns_of_parquet), ())
-    text = files.head(file).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+        return Content("parquet", "", tuple(columns_of_parquet), (), "a Parquet file")
+    raw = files.head(file).removeprefix(b"\xef\xbb\xbf")
+    text = raw.decode("utf-8", "replace")
     records = tuple(_records(text))
     if records:
         names: dict[str, None] = {}
         for record in records:
             names.update(dict.fromkeys(record))
-        return Content("ndjson", "", tuple(names), records)
+        return Content("ndjson", "", tuple(names), records, "JSON lines")
+    odd = looks_like(raw, text)
+    if odd:
+        return Content("csv", ",", (), (), odd, is_readable=False)
     first = next((line for line in text.split("\n") if line.strip()), "")
     delimiter = max(",;\t|", key=first.count)
-    header: list[str] = next(csv.reader([first.rstrip("\r")], delimiter=delimiter), list[str]())
-    return Content("csv", delimiter, tuple(name.strip() for name in header), ())
+    header = _header(first, delimiter)
+    look = "a table" if len(header) > 1 else "plain text"
+    return Content("csv", delimiter, tuple(name.strip() for name in header), (), look, is_readable=bool(header))
+
+
+def _header(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line.rstrip("\r")], delimiter=delimiter), list[str]())
+    except csv.Error:
+        return []
 
 
 def is_parquet(file: Path) -> bool:
@@ -106,8 +140,10 @@ def choose(file: Path, held: Content, readers: Sequence[Reader], name: str | Non
         known = [reader.name for reader in readers]
         if named is None:
             raise LogFormatError(f'no log format "{name}".{near(name, known)} Known: {", ".join(known)}')
+        check_readable(file, held)
         if held.kind not in named.kinds:
-            raise LogFormatError(f"{file}: {held.kind}, but {name} comes as {' or '.join(named.kinds)}")
+            comes = " or ".join(_KINDS[kind] for kind in named.kinds)
+            raise LogFormatError(f"{file}: looks like {held.looks_like}, but {name} comes as {comes}")
         return named
     best, most = None, 0
     for reader in readers:
@@ -115,8 +151,42 @@ def choose(file: Path, held: Content, readers: Sequence[Reader], name: str | Non
         if fits > most:
             best, most = reader, fits
     if best is None:
-        raise LogFormatError(refusal(file, held, readers))
+        raise refusal(file, held, readers)
     return best
+
+
+def check_readable(file: Path, held: Content) -> None:
+    """Refuse what cannot be a log, whichever reader or map was named.
+
+    Args:
+        file: The file.
+        held: Its content.
+
+    Raises:
+        LogFormatError: Names the file and the way out.
+    """
+    if not held.is_readable:
+        raise UnknownFormatError(f"{file}: unknown log format (looks like {held.looks_like})")
+
+
+def check_header(file: Path, held: Content, reader: Reader) -> None:
+    """Refuse a table whose header says one of the reader's columns twice: which is meant is unknown.
+
+    Args:
+        file: The file.
+        held: Its content.
+        reader: Its reader.
+
+    Raises:
+        LogFormatError: Names file and column.
+    """
+    if held.kind == "ndjson":
+        return
+    names = [name.lower() for name in held.columns]
+    read = {steps(path)[0].lower() for path in reader.leaves}
+    for name in held.columns:
+        if name.lower() in read and names.count(name.lower()) > 1:
+            raise LogFormatError(f'{file}: the header says "{name}" twice. Rename one of the two columns')
 
 
 def _fits(reader: Reader, held: Content) -> int:
@@ -138,6 +208,8 @@ def fits(rule: Detect, record: Mapping[str, object]) -> bool:
         Whether it is.
     """
     if any(_has(record, key) for key in rule.absent):
+        return False
+    if any(_value(record, key) in values for _, key, values in rule.others):
         return False
     if any(_value(record, key) in values for key, values in rule.values.items()):
         return True
@@ -161,7 +233,29 @@ def _has(record: Mapping[str, object], path: str) -> bool:
     return isinstance(node, dict) and leaf in node
 
 
-def refusal(file: Path, held: Content, readers: Sequence[Reader]) -> str:
+def other_format(line: bytes, *, own: Reader, readers: Sequence[Reader]) -> str:
+    """Tell which other format a line of JSON is in, by keys of its own.
+
+    Args:
+        line: The line.
+        own: The reader of its file.
+        readers: All readers.
+
+    Returns:
+        The format's name; nothing where the line is of none, or only an error that several formats share.
+    """
+    record = next(iter(_records(line.decode("utf-8", "replace"))), None)
+    if record is None:
+        return ""
+    for reader in readers:
+        rule = reader.detect
+        telling = rule._replace(keys=tuple(keys for keys in rule.keys if "error" not in keys))
+        if reader is not own and "ndjson" in reader.kinds and fits(telling, record):
+            return reader.name
+    return ""
+
+
+def refusal(file: Path, held: Content, readers: Sequence[Reader]) -> UnknownFormatError:
     """Say what was looked for and what was found.
 
     Args:
@@ -170,13 +264,36 @@ def refusal(file: Path, held: Content, readers: Sequence[Reader]) -> str:
         readers: All readers.
 
     Returns:
-        The message.
+        The error; its message is one line.
     """
-    names = ", ".join(held.columns[:20]) or "nothing that reads as JSON objects or a table"
-    looked = "".join(
-        f"\n  {reader.name}: {reader.detect.looked_for()}" for reader in readers if held.kind in reader.kinds
-    )
-    return (
-        f"{file}: unknown log format ({held.kind}). Found: {names}. Looked for:{looked}\n"
-        "Name it with --format NAME, or say what its columns mean with --map FILE"
-    )
+    others = [other for reader in readers for other in reader.detect.others]
+    known = next((o.name for o in others if any(_value(r, o.key) in o.values for r in held.records)), None)
+    said = f"{file}: unknown log format (looks like {known or held.looks_like})"
+    if known or not held.is_readable:
+        return UnknownFormatError(said)
+    names = shown(held)
+    looked = "; ".join(f"{r.name}: {r.detect.looked_for()}" for r in readers if held.kind in r.kinds)
+    return UnknownFormatError(f"{said}. Found: {names}", f". Looked for: {looked}. {WAY_OUT}")
+
+
+# What a table's column is called; anything else in a first line may be somebody's text.
+_COLUMN = re.compile(r"[A-Za-z_][\w.:/()%#-]{0,39}( [\w.:/()%#-]{1,20}){0,2}")
+
+
+def shown(held: Content) -> str:
+    """Name a file's keys or columns for a message; a first line that is no header is data, and is not shown.
+
+    Args:
+        held: The file's content.
+
+    Returns:
+        The names, or why there are none.
+    """
+    if held.kind == "csv" and (len(held.columns) < 2 or not all(_COLUMN.fullmatch(name) for name in held.columns)):
+        return "no header (the first line is not shown: it may hold private text)"
+    return ", ".join(_printable(name) for name in held.columns[:20]) or "no columns"
+
+
+def _printable(name: str) -> str:
+    text = "".join(sign if sign.isprintable() else "\ufffd" for sign in name)
+    return text if len(text) <= 40 else f"{text[:40]}..."

@@ -7,25 +7,59 @@ from __future__ import annotations
 
 from tenfold.logs import sql
 
-_NAMES = (
-    "request_id",
-    "user",
-    "team",
-    "feature",
-    "session",
-    "environment",
-    "retry_of",
-    "client",
-    "org",
-    "project",
-    "api_key",
-    "trace",
-    "region",
-    "finish_reason",
-)
-_COUNTS = ("ts", "duration_ms", "ttft_ms", "queue_ms", "stream", "attempt", "structured", "http_status")
-LEAVES = {f"_log.{name}": "VARCHAR" for name in _NAMES} | {f"_log.{name}": "JSON" for name in _COUNTS}
-TS = sql.text('r."_log".ts')
+# Requests column -> names that it goes by in the envelope, the usual one first: a caller may write either.
+_TEXTS = {
+    "request_id": ("request_id",),
+    "retry_of": ("retry_of",),
+    "session_id": ("session", "session_id"),
+    "trace_id": ("trace", "trace_id"),
+    "org": ("org",),
+    "project": ("project",),
+    "team": ("team",),
+    "feature": ("feature",),
+    "environment": ("environment",),
+    "user_id": ("user", "user_id"),
+    "api_key_id": ("api_key", "api_key_id"),
+    "client": ("client",),
+    "region": ("region",),
+}
+_VALUES = {
+    "ts": ("ts",),
+    "attempt": ("attempt",),
+    "duration_ms": ("duration_ms",),
+    "ttft_ms": ("ttft_ms",),
+    "queue_ms": ("queue_ms",),
+    "http_status": ("http_status",),
+    "is_stream": ("stream", "is_stream"),
+    "is_structured": ("structured", "is_structured"),
+}
+LEAVES = {
+    f"_log.{name}": kind
+    for table, kind in ((_TEXTS, "VARCHAR"), (_VALUES, "JSON"))
+    for names in table.values()
+    for name in names
+}
+
+
+def held(column: str) -> str:
+    """Give what the envelope says about a column.
+
+    Args:
+        column: Requests column.
+
+    Returns:
+        SQL text expression over ``r``.
+    """
+    if column in _TEXTS:
+        values = [f'r."_log"."{name}"' for name in _TEXTS[column]]
+    else:
+        values = [sql.text(f'r."_log"."{name}"') for name in _VALUES[column]]
+    return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
+
+
+# Columns that a reader fills in a way of its own, beside the envelope.
+_BY_READER = {"ts", "request_id", "region", "http_status", "is_stream"}
+TS = held("ts")
 
 
 def fields() -> dict[str, str]:
@@ -34,25 +68,7 @@ def fields() -> dict[str, str]:
     Returns:
         Requests column -> SQL over ``r``.
     """
-    log = 'r."_log"'
-    return {
-        "attempt": sql.text(f"{log}.attempt"),
-        "retry_of": f"{log}.retry_of",
-        "session_id": f"{log}.session",
-        "trace_id": f"{log}.trace",
-        "duration_ms": sql.text(f"{log}.duration_ms"),
-        "ttft_ms": sql.text(f"{log}.ttft_ms"),
-        "queue_ms": sql.text(f"{log}.queue_ms"),
-        "org": f"{log}.org",
-        "project": f"{log}.project",
-        "team": f"{log}.team",
-        "feature": f"{log}.feature",
-        "environment": f"{log}.environment",
-        "user_id": f'{log}."user"',
-        "api_key_id": f"{log}.api_key",
-        "client": f"{log}.client",
-        "is_structured": sql.text(f"{log}.structured"),
-    }
+    return {column: held(column) for column in (*_TEXTS, *_VALUES) if column not in _BY_READER}
 
 
 def with_metadata(own: dict[str, str]) -> dict[str, str]:

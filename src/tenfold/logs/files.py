@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _CHUNK = 1 << 20
+# Unpacked at a time; near damage, byte by byte, so that nothing decoded before it is lost.
+_STEP = 1 << 18
 Packing = Literal["none", "gzip", "zstd"]
+_CUT = "the archive ends before its data do"
+_CORRUPT = "the archive's data are corrupt"
+_TRAILING = "the archive is followed by bytes that are none of it"
+_CHECKSUM = "the archive's checksum does not match its data"
 
 
-class TruncatedArchive(Exception):  # noqa: N818 -- caught where the lines before the cut are kept
-    """A compressed file ends before its data do."""
+class TruncatedArchive(Exception):  # noqa: N818 -- caught where the lines before the damage are kept
+    """A compressed file is cut short or damaged.
+
+    Args:
+        damage: What is wrong, in words.
+    """
+
+    def __init__(self, damage: str) -> None:
+        super().__init__(damage)
+        self.damage = damage
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all data were unpacked, so that the last line is whole without its newline too."""
+        return self.damage in {_TRAILING, _CHECKSUM}
+
+    def after(self, line: int) -> str:
+        """Say what the damage means for the lines.
+
+        Args:
+            line: Last line that was read.
+
+        Returns:
+            The reason for a reject.
+        """
+        if self.damage == _CHECKSUM:
+            return f"{self.damage}: any of the {line} lines read may be wrong"
+        return f"{self.damage}; the lines before are loaded, what follows line {line} is missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +63,25 @@ class Scan:
 
     Args:
         sha256: Hash of the file as it lies on disk.
-        lines: Physical lines, the last one counted without its newline too.
+        lines: Physical lines, the last one counted without its newline too; of a damaged archive those that are whole.
         packing: Compression found in the content.
-        truncated: The archive ends too early.
+        damage: What is wrong with the archive; empty where nothing is.
     """
 
     sha256: str
     lines: int
     packing: Packing
-    truncated: bool
+    damage: str
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether what was unpacked before the damage showed may be wrong already."""
+        return self.damage in {_CHECKSUM, _CORRUPT}
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the archive is cut short or damaged."""
+        return bool(self.damage)
 
 
 def find(paths: str | Path | Iterable[str | Path]) -> list[Path]:
@@ -51,7 +94,7 @@ def find(paths: str | Path | Iterable[str | Path]) -> list[Path]:
         Files in the order given, those of one directory or glob sorted; none twice.
 
     Raises:
-        LogFormatError: A path names nothing.
+        LogFormatError: A path names nothing, something that is no regular file, or is not UTF-8.
     """
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     found: dict[Path, None] = {}
@@ -59,17 +102,34 @@ def find(paths: str | Path | Iterable[str | Path]) -> list[Path]:
         one = Path(path)
         if one.is_dir():
             files = sorted(file for file in one.rglob("*") if file.is_file() and not _hidden(file.relative_to(one)))
-        elif one.exists():
+        elif one.is_file():
             files = [one]
+        elif one.exists():
+            raise LogFormatError(
+                f"{path}: not a regular file (a pipe or a device), and a log is read more than once. "
+                "Save it to a file first and load that"
+            )
         else:
             matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 -- Path.glob refuses absolute patterns
             files = sorted(Path(name) for name in matches if Path(name).is_file())
+        if not files and one.is_dir():
+            raise LogFormatError(f"{path}: the folder holds no files (hidden ones are left out). Check the path")
         if not files:
             raise LogFormatError(f"{path}: no such file, directory or match. Check the path")
         found.update(dict.fromkeys(files))
     if not found:
         raise LogFormatError("no log files were named")
+    for file in found:
+        _check_name(file)
     return list(found)
+
+
+def _check_name(file: Path) -> None:
+    try:
+        str(file).encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(file).decode("utf-8", "backslashreplace")
+        raise LogFormatError(f"{shown}: the file's name is not UTF-8, so no table could hold it. Rename it") from error
 
 
 def _hidden(relative: Path) -> bool:
@@ -106,61 +166,92 @@ def chunks(file: Path, note: Callable[[bytes], object] | None = None) -> Iterato
         TruncatedArchive: After the last piece that could be read.
     """
     kind = packing(file)
+    if kind == "none":
+        yield from _pieces(file, note)
+        return
+    archive = _Archive(kind)
+    for piece in _pieces(file, note):
+        for start in range(0, 0 if archive.damage else len(piece), _STEP):
+            yield from archive.unpack(piece[start : start + _STEP])
+    if archive.damage:
+        yield from _before_damage(file, kind, archive.packed, archive.unpacked)
+        raise TruncatedArchive(archive.damage)
+    if not archive.at_end:
+        raise TruncatedArchive(_CUT)
+
+
+def _pieces(file: Path, note: Callable[[bytes], object] | None = None) -> Iterator[bytes]:
     with file.open("rb") as handle:
-        raw = iter(lambda: handle.read(_CHUNK), b"")
-        pieces = _noted(raw, note)
-        if kind == "none":
-            yield from pieces
-        elif kind == "gzip":
-            yield from _gunzip(pieces)
+        while piece := handle.read(_CHUNK):
+            if note is not None:
+                note(piece)
+            yield piece
+
+
+def _before_damage(file: Path, kind: Packing, good: int, given: int) -> Iterator[bytes]:
+    """Unpack again what the step that failed had decoded: a decompressor that fails gives nothing of that step."""
+    archive = _Archive(kind)
+    read = 0
+    for piece in _pieces(file):
+        position = 0
+        while position < len(piece):
+            step = min(_STEP, good - read) if read < good else 1
+            for unpacked in archive.unpack(piece[position : position + step]):
+                before = archive.unpacked - len(unpacked)
+                yield unpacked[max(0, given - before) :]
+            if archive.damage:
+                return
+            taken = min(step, len(piece) - position)
+            position, read = position + taken, read + taken
+
+
+class _Archive:
+    """Members or frames, one after the other, until the end or the damage."""
+
+    def __init__(self, kind: Packing) -> None:
+        self._kind = kind
+        self._open()
+        self.damage = ""
+        self.packed = 0
+        self.unpacked = 0
+        self._members = 0
+
+    def _open(self) -> None:
+        if self._kind == "gzip":
+            self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
         else:
-            yield from _unzstd(pieces)
+            self._unpacker = zstandard.ZstdDecompressor().decompressobj()
+        self._started = False
 
+    @property
+    def at_end(self) -> bool:
+        """Whether the last member is complete."""
+        return self._unpacker.eof
 
-def _noted(pieces: Iterator[bytes], note: Callable[[bytes], object] | None) -> Iterator[bytes]:
-    for piece in pieces:
-        if note is not None:
-            note(piece)
-        yield piece
-
-
-def _gunzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    broken = False
-    for piece in pieces:
-        rest = b"" if broken else piece  # a broken archive is still read to its end, for the hash
-        while rest:
-            if unpacker.eof:
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        rest = packed
+        while rest and not self.damage:
+            if self._unpacker.eof:
                 rest = rest.lstrip(b"\0")  # padding between members
                 if not rest:
                     break
-                unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                self._open()
+                self._members += 1
             try:
-                yield unpacker.decompress(rest)
-            except zlib.error:
-                broken = True
-                break
-            rest = unpacker.unused_data
-    if broken or not unpacker.eof:
-        raise TruncatedArchive
+                unpacked = self._unpacker.decompress(rest)
+            except (zlib.error, zstandard.ZstdError) as error:
+                self.damage = self._named(str(error))
+                return
+            self._started = self._started or bool(unpacked)
+            self.unpacked += len(unpacked)
+            yield unpacked
+            rest = self._unpacker.unused_data
+        self.packed += len(packed)
 
-
-def _unzstd(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    unpacker = zstandard.ZstdDecompressor().decompressobj()
-    broken = False
-    for piece in pieces:
-        rest = b"" if broken else piece
-        while rest:
-            if unpacker.eof:
-                unpacker = zstandard.ZstdDecompressor().decompressobj()
-            try:
-                yield unpacker.decompress(rest)
-            except zstandard.ZstdError:
-                broken = True
-                break
-            rest = unpacker.unused_data
-    if broken or not unpacker.eof:
-        raise TruncatedArchive
+    def _named(self, error: str) -> str:
+        if "incorrect data check" in error or "incorrect length check" in error or "checksum" in error:
+            return _CHECKSUM
+        return _TRAILING if self._members and not self._started else _CORRUPT
 
 
 def scan(file: Path) -> Scan:
@@ -173,15 +264,16 @@ def scan(file: Path) -> Scan:
         What the pass told.
     """
     digest = hashlib.sha256()
-    lines, last, truncated = 0, b"\n", False
+    lines, last, damage = 0, b"\n", ""
     try:
         for piece in chunks(file, digest.update):
             if piece:
                 lines += piece.count(b"\n")
                 last = piece[-1:]
-    except TruncatedArchive:
-        truncated = True
-    return Scan(digest.hexdigest(), lines + (last != b"\n"), packing(file), truncated)
+    except TruncatedArchive as broken:
+        damage = broken.damage
+        last = last if broken.is_whole else b"\n"
+    return Scan(digest.hexdigest(), lines + (last != b"\n"), packing(file), damage)
 
 
 def lines(file: Path) -> Iterator[tuple[int, bytes]]:
@@ -197,11 +289,16 @@ def lines(file: Path) -> Iterator[tuple[int, bytes]]:
         TruncatedArchive: After the last whole line.
     """
     held, number = b"", 0
-    for piece in chunks(file):
-        *whole, held = (held + piece).split(b"\n")
-        for line in whole:
-            number += 1
-            yield number, line
+    try:
+        for piece in chunks(file):
+            *whole, held = (held + piece).split(b"\n")
+            for line in whole:
+                number += 1
+                yield number, line
+    except TruncatedArchive as broken:
+        if held and broken.is_whole:
+            yield number + 1, held
+        raise
     if held:
         yield number + 1, held
 
@@ -222,6 +319,6 @@ def head(file: Path, size: int = 1 << 18) -> bytes:
             got += piece
             if len(got) >= size:
                 return got[: got.rfind(b"\n") + 1] or got
-    except TruncatedArchive:
-        return got[: got.rfind(b"\n") + 1]
+    except TruncatedArchive as broken:
+        return got if broken.is_whole else got[: got.rfind(b"\n") + 1]
     return got

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader
-from tenfold.logs.litellm_spend import FAILED, METADATA_LEAVES, STARTED, USAGE, common_fields, unknown_if_failed
-from tenfold.usage.shapes import LITELLM as SHAPE
+from tenfold.logs.litellm import (
+    FAILED,
+    FLAGS,
+    METADATA_LEAVES,
+    SHAPE,
+    STARTED,
+    USAGE,
+    common_fields,
+    dedup_key,
+    unknown_if_failed,
+)
 
 LITELLM_PAYLOAD = Reader(
     name="litellm_payload",
@@ -52,15 +61,16 @@ LITELLM_PAYLOAD = Reader(
         "cost_logged_usd": sql.text("r.response_cost"),
     },
     ts=STARTED,
-    dedup_key="'litellm|' || coalesce(nullif(r.litellm_call_id, ''), "
-    f"nullif(r.id, '') || '|' || coalesce({STARTED}, '') || '|' || coalesce(r.model, ''))",
+    dedup_key=dedup_key("r.id"),
     counts={
         "input_tokens": unknown_if_failed("r.prompt_tokens", "input_tokens"),
         "output_tokens": unknown_if_failed("r.completion_tokens", "output_tokens"),
     },
     total=f"CASE WHEN NOT {FAILED} THEN nullif({sql.text('r.total_tokens')}, '') END",
+    flags=FLAGS,
     zone="UTC",
     detect=Detect(
-        keys=(("response_cost", "call_type", "startTime"), ("litellm_call_id", "prompt_tokens", "startTime"))
+        keys=(("response_cost", "call_type", "startTime"), ("litellm_call_id", "prompt_tokens", "startTime")),
+        records=(("call_type", "startTime"), ("status", "startTime"), ("prompt_tokens", "startTime")),
     ),
 )

@@ -9,25 +9,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from tenfold import config
 from tenfold.errors import LogFormatError, near
 from tenfold.logs import READERS, cube, detect, files, mapped
+from tenfold.logs.constants import constant
 from tenfold.logs.log import Log, Summary
 from tenfold.logs.normalise import LOAD, insert_sql
 from tenfold.logs.publish import publish
-from tenfold.logs.stage import parquet_columns, stage
+from tenfold.logs.stage import parquet_columns, stage, unreadable
 from tenfold.prices import price_book
 from tenfold.store import schema
 from tenfold.store.database import Store
 
 if TYPE_CHECKING:
-    import duckdb
-
     from tenfold.logs.base import Reader
     from tenfold.logs.stage import Staged
 
 # Files of one kind are projected together up to this many rows; a larger file goes alone.
 _ROWS_AT_ONCE = 500_000
+# Files of no known format that a refusal names.
+_NAMED = 5
 Progress = Callable[[str, int, int], None]
 # Columns that a load may state for all its rows: who, what and where, never a count, an id or a time.
 SETTABLE = (
@@ -88,10 +91,9 @@ def load(
     mapping = None if map is None else mapped.read_map(map)
     if mapping is not None and format is not None:
         raise LogFormatError("--format and --map exclude each other: a map is a format of its own")
-    found = files.find(paths)
+    plans = _plans(files.find(paths), format, mapping, zone, constants)
     store = Store(db)
     with store.writing() as connection:
-        plans = _plans(connection, found, format, mapping, zone, constants)
         session = _Load(connection, zone, constants, keep_text=keep_text)
         try:
             return Log(store, *session.run(plans, thresholds, progress))
@@ -103,33 +105,32 @@ def _constants(given: Mapping[str, str]) -> dict[str, str]:
     for name in given:
         if name not in SETTABLE:
             raise LogFormatError(f'--set: "{name}" cannot be set.{near(name, SETTABLE)} One of: {", ".join(SETTABLE)}')
-    return {name: str(value) for name, value in given.items()}
+    return {name: constant("--set", name, str(value)) for name, value in given.items()}
 
 
 def _plans(
-    connection: duckdb.DuckDBPyConnection,
     found: list[Path],
     name: str | None,
     mapping: mapped.MapFile | None,
     zone: str | None,
     constants: Mapping[str, str],
 ) -> list[_Plan]:
+    """Say how each file will be read, before the store is touched."""
     plans: list[_Plan] = []
     unknown: list[str] = []
     for file in found:
-        scan = files.scan(file)
-        columns = list(parquet_columns(connection, file)) if detect.is_parquet(file) else None
-        held = detect.content(file, columns)
-        reader: Reader | None = None
-        if scan.lines or columns is not None:
-            try:
-                reader = mapping.reader(file, held) if mapping else detect.choose(file, held, READERS, name)
-                if reader is mapped.TENFOLD_ROWS:
-                    mapped.check_columns(file, held)
-            except LogFormatError as error:
-                if mapping or name or len(found) == 1:
-                    raise
-                unknown.append(str(error).split("\n", 1)[0])
+        try:
+            scan, held = _looked_at(file)
+            reader = _reader(file, held, name, mapping) if scan.lines or held.kind == "parquet" else None
+        except OSError as error:
+            raise LogFormatError(f"{file}: cannot be read: {error.strerror or error}") from error
+        except LogFormatError as error:
+            if mapping or name or len(found) == 1:
+                raise
+            unknown.append(error.short if isinstance(error, detect.UnknownFormatError) else str(error))
+            continue
+        if reader is None and scan.damage and len(found) == 1:
+            raise LogFormatError(f"{file}: {scan.damage}, and not one whole line is left. Get the file again")
         settings = {
             "format": reader.name if reader else "empty",
             "map": mapping.text if mapping else None,
@@ -138,12 +139,29 @@ def _plans(
         }
         plans.append(_Plan(file, scan, held, reader, json.dumps(settings, sort_keys=True)))
     if unknown:
-        listed = "\n  ".join(unknown)
+        listed = "; ".join(unknown[:_NAMED]) + (f"; and {len(unknown) - _NAMED} more" * (len(unknown) > _NAMED))
         raise LogFormatError(
-            f"{len(unknown)} of {len(found)} files are of no known format, so nothing was loaded:\n  {listed}\n"
-            "Name the format with --format, say what the columns mean with --map, or leave those files out"
+            f"{len(unknown)} of {len(found)} files are of no known format, so nothing was loaded: {listed}. "
+            f"{detect.WAY_OUT}, or leave those files out"
         )
     return plans
+
+
+def _looked_at(file: Path) -> tuple[files.Scan, detect.Content]:
+    columns = list(parquet_columns(file)) if detect.is_parquet(file) else None
+    return files.scan(file), detect.content(file, columns)
+
+
+def _reader(file: Path, held: detect.Content, name: str | None, mapping: mapped.MapFile | None) -> Reader:
+    if mapping:
+        detect.check_readable(file, held)
+        reader = mapping.reader(file, held)
+    else:
+        reader = detect.choose(file, held, READERS, name)
+    if reader is mapped.TENFOLD_ROWS:
+        mapped.check_columns(file, held)
+    detect.check_header(file, held, reader)
+    return reader
 
 
 class _Load:
@@ -224,6 +242,12 @@ class _Load:
                 "INSERT INTO new_rejects SELECT ?, source_line, reason, path, excerpt, ? FROM refused",
                 [str(plan.file), load_id],
             )
+        elif plan.scan.damage:
+            rejected = 1
+            reason = f"{plan.scan.damage}, and not one whole line is left"
+            self.connection.execute(
+                "INSERT INTO new_rejects VALUES (?, 1, ?, NULL, NULL, ?)", [str(plan.file), reason, load_id]
+            )
         self.connection.execute(
             "INSERT INTO new_loads VALUES (?, current_timestamp::TIMESTAMP, ?, ?, ?, ?, ?, 0, 0, 0, ?, 0)",
             [
@@ -260,7 +284,11 @@ class _Load:
         for child in (None, *reader.children):
             if child is None or self._one(f"SELECT count(*) FROM raw r WHERE len({child.each}) > 0"):
                 sql = insert_sql(reader, zone=self.zone, constants=self.constants, child=child)
-                self.connection.execute(sql)
+                try:
+                    self.connection.execute(sql)
+                except duckdb.Error as error:
+                    names = self.connection.execute("SELECT source_file FROM sources").fetchall()
+                    raise unreadable(", ".join(row[0] for row in names[:_NAMED]), reader.name, error) from error
         self.connection.execute("DROP TABLE raw; DELETE FROM sources")
         self.raw_kind, self.raw_rows = None, 0
 

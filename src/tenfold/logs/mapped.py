@@ -12,6 +12,11 @@ A map file::
 
     [constants]                   # the same for every row
     provider = "azure"
+
+Rows without an id cannot be recognised: where an export has grown, or two overlap, rows that were loaded before are
+counted again and flagged ``dup_suspect``. Name the columns that make a row one request, and such rows are known::
+
+    dedup_key = ["ts", "user_id", "input_tokens", "output_tokens"]     # among [columns]; stands before it in the file
 """
 
 from __future__ import annotations
@@ -27,6 +32,8 @@ from tenfold import config
 from tenfold.errors import AssumptionError, LogFormatError, near
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader, member, steps
+from tenfold.logs.constants import constant
+from tenfold.logs.detect import shown
 from tenfold.store import schema
 from tenfold.store.database import quoted
 from tenfold.usage.shapes import TENFOLD, UsageShape
@@ -45,12 +52,24 @@ _TOTAL = "total_tokens"
 
 
 def _key_sql(provider: str, request: str, attempt: str) -> str:
-    tried = f"CASE WHEN TRY_CAST({attempt} AS INTEGER) > 0 THEN '#' || {attempt} ELSE '' END"
-    return f"'rows|' || coalesce({provider}, '') || '|' || nullif({request}, '') || {tried}"
+    number = f"TRY_CAST({attempt} AS INTEGER)"
+    tried = f"CASE WHEN {number} > 0 THEN '#' || {number} ELSE '' END"
+    return f"'rows|' || {_biller(provider)} || '|' || {sql.key_part(sql.named(request))} || {tried}"
+
+
+def _biller(provider: str) -> str:
+    return f"coalesce({sql.key_part(f'lower(trim({provider}))')}, '')"
 
 
 def _leaf(name: str) -> str:
     return "JSON" if name in schema.TOKEN_COLUMNS or name in _NESTED or name == "ts" else "VARCHAR"
+
+
+# A call that failed has no count, but it has an outcome or a model, and a time or an id.
+RECORDS = (
+    *((name,) for name in schema.TOKEN_COLUMNS),
+    *((of, what) for of in ("ts", "request_id") for what in ("model", "model_requested", "status", "http_status")),
+)
 
 
 TENFOLD_ROWS = Reader(
@@ -61,9 +80,10 @@ TENFOLD_ROWS = Reader(
     leaves={name: _leaf(name) for name in COLUMNS},
     fields={name: f'r."{name}"' for name in _PLAIN},
     ts=sql.text("r.ts"),
-    dedup_key=_key_sql("NULL", "r.request_id", "r.attempt"),
+    dedup_key=_key_sql("r.provider", "r.request_id", "r.attempt"),
     detect=Detect(
         keys=(("input_tokens", "output_tokens"), ("input_tokens", "ts"), ("output_tokens", "ts")),
+        records=RECORDS,
         absent=("usage", "spend", "cache_read_input_tokens", "cache_creation_input_tokens", "prompt_tokens"),
     ),
 )
@@ -128,10 +148,9 @@ class MapFile:
         for name, path in paths.items():
             first = steps(path)[0].removesuffix("[]")
             if first.lower() not in there and (flat or name in {*schema.TOKEN_COLUMNS, "ts"}):
-                found = ", ".join(held.columns[:20]) or "none"
                 raise LogFormatError(
                     f'{file}: no column "{first}", which {self.where} maps to {name}.{near(first, held.columns)} '
-                    f"Found: {found}"
+                    f"Found: {shown(held)}"
                 )
         shape = UsageShape(
             name="mapped",
@@ -153,16 +172,24 @@ class MapFile:
             fields=fields,
             ts=texts.get("ts", "NULL"),
             dedup_key=self._key(texts, fields),
-            detect=Detect(),
+            detect=Detect(records=_mapped_records(paths)),
             zone=self.zone,
         )
 
     def _key(self, texts: Mapping[str, str], fields: Mapping[str, str]) -> str:
+        provider = fields.get("provider", "NULL")
         if self.dedup_key is None:
             if "request_id" not in texts:
                 return "NULL"
-            return _key_sql("NULL", texts["request_id"], fields.get("attempt", "NULL"))
-        return "'rows|' || " + " || '|' || ".join(texts[name] for name in self.dedup_key)
+            return _key_sql(provider, texts["request_id"], fields.get("attempt", "NULL"))
+        key = ", ".join(f"nullif({texts[name]}, '')" for name in self.dedup_key)
+        whole = f"'columns|' || {_biller(provider)} || '|' || to_json([{key}])::VARCHAR"
+        return f"CASE WHEN coalesce({key}) IS NOT NULL THEN {whole} END"
+
+
+def _mapped_records(paths: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    sets = [tuple(paths[name] for name in keys) for keys in RECORDS if all(name in paths for name in keys)]
+    return (*sets, (paths[_TOTAL],)) if _TOTAL in paths else tuple(sets)
 
 
 def read_map(given: str | Path | Mapping[str, object]) -> MapFile:
@@ -202,6 +229,7 @@ def read_map(given: str | Path | Mapping[str, object]) -> MapFile:
         raise LogFormatError(
             f"{where}: [constants] {counted[0]}: counts and times come from the file; map it in [columns]"
         )
+    constants = {name: constant(f"{where}: [constants]", name, value) for name, value in constants.items()}
     return MapFile(
         where,
         json.dumps(content, sort_keys=True, default=str),

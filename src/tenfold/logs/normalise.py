@@ -12,7 +12,7 @@ from tenfold.logs.base import Children, Reader, member, usage_sql
 from tenfold.prices.words import PROVIDER_ALIASES, TIER_WORDS
 from tenfold.store import schema
 from tenfold.store.database import quoted
-from tenfold.usage.shapes import ZERO, ZERO_WITHOUT_WRITES, UsageShape
+from tenfold.usage.shapes import NAMED_RULES, ZERO, ZERO_BESIDE_CACHE, ZERO_WITHOUT_WRITES, UsageShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 LINE = "_tenfold_line"
 REPAIRED = "_tenfold_repaired"
 LOAD = "_tenfold_load"
+# Writes as the lifetimes give them.
+_PARTS = "coalesce(n_open_sum, CASE WHEN c_open_sum IS NULL THEN nullif(n_cache_write_long_tokens, 0) END)"
 _INPUT_MEDIA = ("input_audio_tokens", "input_image_tokens", "input_video_tokens")
 _INPUT_SIDE = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens", *_INPUT_MEDIA)
 _OUTPUT_SIDE = ("output_tokens", "reasoning_tokens", "output_audio_tokens", "output_image_tokens", "web_searches")
-_EXTRAS = ("total", "beside_input", "beside_output")
+_EXTRAS = ("total", "beside_input", "beside_output", "open_sum")
 _OWN = {"ts", "flags", "source_format", "source_file", "source_line", "dedup_key", "id_hash", "price_key", "load_id"}
-# Counts that may be read: plain digits are the rule, the rest is a number written otherwise.
-_PLAIN = "[0-9]{1,9}"
-_WRITTEN = r'"?([0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.[0-9]*)?([eE][+]?[0-9]+)?"?'
 
 
 def insert_sql(
@@ -98,11 +97,11 @@ def _projected(reader: Reader, fields: Mapping[str, str], key: str, child: Child
         parts.append(f"{raw} AS c_{name}")
     total = reader.total if reader.total and not child else usage_sql(shape, root, shape.total)
     parts += [
-        f"{total} AS c_total",
+        f"{total if shape.total_proves else 'NULL'} AS c_total",
         f"{usage_sql(shape, root, shape.input_beside)} AS c_beside_input",
         f"{usage_sql(shape, root, shape.output_beside)} AS c_beside_output",
         f"{_unknown_meter(shape, root)} AS unknown_meter",
-        f"{_open_sum(shape, root)} AS open_sum",
+        f"{_open_sum(shape, root)} AS c_open_sum",
     ]
     parts += [
         f"{_any(f'{member(root, path)} IS NOT NULL' for path in rule.split('|'))} AS {_presence(rule)}"
@@ -117,7 +116,7 @@ def _projected(reader: Reader, fields: Mapping[str, str], key: str, child: Child
 
 
 def _details(shape: UsageShape) -> list[str]:
-    return sorted({rule for rule in shape.absent.values() if rule not in {ZERO, ZERO_WITHOUT_WRITES}})
+    return sorted({rule for rule in shape.absent.values() if rule not in NAMED_RULES})
 
 
 def _presence(rule: str) -> str:
@@ -131,39 +130,25 @@ def _unknown_meter(shape: UsageShape, root: str) -> str:
         keys = [path[len(name) + 1 :] for path in (*known, *shape.open_known) if path.startswith(f"{name}.")]
         listed = ", ".join(quoted(key) for key in keys)
         entries = f"map_entries({member(root, name)})"
-        strange = f"e.key NOT IN ({listed}) AND e.value::VARCHAR <> '0'"
+        strange = (
+            f"e.key NOT IN ({listed}) AND e.value IS NOT NULL AND {sql.count('e.value::VARCHAR')} IS DISTINCT FROM 0"
+        )
         tests.append(f"len(list_filter({entries}, lambda e: {strange})) > 0")
-    return f"coalesce({' OR '.join(tests)}, false)" if tests else "false"
+    return _any(tests) if tests else "false"
 
 
 def _open_sum(shape: UsageShape, root: str) -> str:
+    """Sum what open objects hold; text that is no count where one of their values is none."""
     if not shape.open_objects:
         return "NULL"
-    values = f"map_values({member(root, shape.open_objects[0])})"
-    return f"list_sum(list_transform({values}, lambda v: TRY_CAST(v::VARCHAR AS BIGINT)))"
-
-
-def count_sql(raw: str) -> str:
-    """Read a count from text: whole, at least 0, below a thousand million; anything else is NULL.
-
-    Args:
-        raw: SQL text expression.
-
-    Returns:
-        SQL expression of type BIGINT.
-    """
-    number = f"TRY_CAST(replace(trim({raw}, '\"'), ',', '') AS DOUBLE)"
-    return (
-        f"CASE WHEN regexp_full_match({raw}, '{_PLAIN}') THEN {raw}::BIGINT "
-        f"WHEN regexp_full_match({raw}, '{_WRITTEN}') AND {number} = floor({number}) AND {number} < 1e9 "
-        f"THEN {number}::BIGINT END"
-    )
+    held = [f"coalesce(map_entries({member(root, name)}), [])" for name in shape.open_objects]
+    return sql.sum_of(f"list_concat({', '.join(held)})" if len(held) > 1 else held[0], "value", none="NULL")
 
 
 def _counted(time: str) -> str:
     names = (*schema.TOKEN_COLUMNS, *_EXTRAS)
-    parts = [f"{count_sql(f'c_{name}')} AS n_{name}" for name in names]
-    written = _any(f"c_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{_PLAIN}')" for name in names)
+    parts = [f"{sql.count(f'c_{name}')} AS n_{name}" for name in names]
+    written = _any(f"c_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{sql.PLAIN}')" for name in names)
     return f"  SELECT *, {', '.join(parts)}, {written} AS written_otherwise, {time} AS ts\n  FROM projected"
 
 
@@ -177,13 +162,17 @@ def _filled(shape: UsageShape) -> str:
     for name in schema.TOKEN_COLUMNS:
         rule = shape.absent.get(name)
         value = f"n_{name}"
-        if name == "cache_write_tokens" and shape.open_objects:
-            value = f"coalesce({value}, CASE WHEN c_{name} IS NULL THEN open_sum END)"
+        if name == "cache_write_tokens":
+            # Writes by lifetime give all writes where nothing else does: what was written for long was written.
+            value = f"coalesce({value}, CASE WHEN c_{name} IS NULL THEN {_PARTS} END)"
         if rule == ZERO:
             known_zero = "any_usage"
         elif rule == ZERO_WITHOUT_WRITES:
             known_zero = f"any_usage AND coalesce({writes}, CASE WHEN c_cache_write_tokens IS NULL THEN "
-            known_zero += f"coalesce(open_sum, CASE WHEN {_zero_writes(shape)} THEN 0 END) END) = 0"
+            no_split = f"c_open_sum IS NULL AND ({_zero_writes(shape)})"
+            known_zero += f"coalesce({_PARTS}, CASE WHEN {no_split} THEN 0 END) END) = 0"
+        elif rule == ZERO_BESIDE_CACHE:
+            known_zero = f"n_cache_read_tokens > 0 OR coalesce({writes}, {_PARTS}) > 0"
         elif rule:
             known_zero = _presence(rule)
             if name in {"cache_read_tokens", "cache_write_tokens"} and shape.zero_below:
@@ -191,8 +180,9 @@ def _filled(shape: UsageShape) -> str:
         else:
             parts.append(f"{value} AS {name}")
             continue
-        parts.append(f"coalesce({value}, CASE WHEN c_{name} IS NULL AND ({known_zero}) THEN 0 END) AS {name}")
-    any_usage = "c_input_tokens IS NOT NULL OR c_output_tokens IS NOT NULL"
+        unsaid = f"c_{name} IS NULL" + (" AND c_open_sum IS NULL" if name == "cache_write_tokens" else "")
+        parts.append(f"coalesce({value}, CASE WHEN {unsaid} AND ({known_zero}) THEN 0 END) AS {name}")
+    any_usage = " OR ".join(f"c_{name} IS NOT NULL" for name in (*schema.TOKEN_COLUMNS, "open_sum"))
     usage = f"SELECT *, ({any_usage}) AS any_usage FROM counted"
     return f"  SELECT *, {', '.join(parts)}\n  FROM ({usage})"
 
@@ -244,11 +234,12 @@ def _checked() -> str:
     return (
         f"  SELECT *, coalesce({held(('cache_read_tokens', 'cache_write_tokens'))} > input_tokens, false) AS cache_gt, "
         f"coalesce({held(_INPUT_MEDIA)} > input_tokens, false) AS media_gt, "
-        "coalesce(cache_write_long_tokens > cache_write_tokens, false) AS long_gt, "
+        "coalesce(cache_write_long_tokens > cache_write_tokens OR n_open_sum > cache_write_tokens, false) AS long_gt, "
         "coalesce(reasoning_tokens > output_tokens, false) AS reasoning_gt, "
         f"coalesce({held(('reasoning_tokens', 'output_audio_tokens', 'output_image_tokens'))} > output_tokens, false) "
         "AS out_media_gt, "
-        f"{bad((*_INPUT_SIDE, 'beside_input'))} AS bad_input, {bad((*_OUTPUT_SIDE, 'beside_output'))} AS bad_output\n"
+        f"{bad((*_INPUT_SIDE, 'beside_input', 'open_sum'))} AS bad_input, "
+        f"{bad((*_OUTPUT_SIDE, 'beside_output'))} AS bad_output\n"
         "  FROM total"
     )
 
@@ -258,7 +249,8 @@ _NULLED = {
     "input_tokens": "cache_gt OR media_gt OR long_gt OR bad_input OR unknown_meter",
     "cache_read_tokens": "cache_gt AND cache_read_tokens > 0",
     "cache_write_tokens": "(cache_gt AND cache_write_tokens > 0) OR long_gt",
-    "cache_write_long_tokens": "(cache_gt AND cache_write_tokens > 0) OR long_gt",
+    "cache_write_long_tokens": "(cache_gt AND cache_write_tokens > 0) OR long_gt "
+    "OR (cache_write_tokens IS NULL AND cache_write_long_tokens > 0)",
     "input_audio_tokens": "media_gt",
     "input_image_tokens": "media_gt",
     "input_video_tokens": "media_gt",
@@ -287,6 +279,8 @@ def _field(name: str) -> str:
     kind, raw = _TYPES[name], f"f_{name}"
     if name in _WORDS:
         return sql.words(raw, _WORDS[name])
+    if name == "request_id":
+        return sql.named(raw)
     if name == "token_source":
         return f"coalesce({raw}, CASE WHEN any_usage THEN 'reported' END)"
     if name.endswith("_ms"):
@@ -303,13 +297,14 @@ def _flags(reader: Reader, *, naive: bool) -> str:
     typed = [name for name, kind in _TYPES.items() if kind in {"DOUBLE", "INTEGER", "BOOLEAN", "DECIMAL(38,12)"}]
     given = [name for name in typed if name in reader.fields]
     success = f"{_field('status')} = 'success'"
-    blank = "c_input_tokens IS NULL AND c_output_tokens IS NULL"
+    blank = " AND ".join(f"c_{name} IS NULL AND {name} IS NULL" for name in ("input_tokens", "output_tokens"))
     conditions = {
         "coerced": "written_otherwise AND "
         + _any(
-            f"n_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{_PLAIN}')" for name in schema.TOKEN_COLUMNS
+            f"n_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{sql.PLAIN}')"
+            for name in (*schema.TOKEN_COLUMNS, "open_sum")
         ),
-        "bad_count": "bad_input OR bad_output",
+        "bad_count": "bad_input OR bad_output OR (c_total IS NOT NULL AND n_total IS NULL)",
         "unknown_meter": "unknown_meter",
         "cache_gt_input": "cache_gt",
         "media_gt_total": "media_gt OR (out_media_gt AND NOT reasoning_gt)",

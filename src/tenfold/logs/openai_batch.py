@@ -71,6 +71,9 @@ OPENAI_BATCH = Reader(
         "is_billable": f"NOT {_FAILED} OR {_BODY}.usage IS NOT NULL",
     },
     ts=f"coalesce({sql.text(f'{_BODY}.created')}, {sql.text(f'{_BODY}.created_at')})",
-    dedup_key="'openai_batch|' || nullif(r.id, '')",
-    detect=Detect(keys=(("custom_id", "response", "error"), ("custom_id", "response.body"))),
+    dedup_key=f"'openai_batch|' || {sql.key_part(sql.named('r.id'))}",
+    detect=Detect(
+        keys=(("custom_id", "response", "error"), ("custom_id", "response.body")),
+        records=(("custom_id", "response"), ("custom_id", "error")),
+    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenfold.logs import envelope, sql
-from tenfold.logs.base import Detect, Reader, usage_leaves
+from tenfold.logs.base import Detect, Other, Reader, usage_leaves
 from tenfold.usage.shapes import OPENAI_CHAT as SHAPE
 
 FAILED = "r.error IS NOT NULL OR TRY_CAST(r.status_code::VARCHAR AS INTEGER) >= 400"
@@ -31,24 +31,33 @@ OPENAI_CHAT = Reader(
     },
     fields=envelope.with_metadata(
         {
-            "request_id": sql.first("r.id", 'r."_log".request_id'),
+            "request_id": sql.first("r.id", envelope.held("request_id")),
             "provider": "'openai'",
             "model": "r.model",
             "model_requested": "NULL",
-            "region": 'r."_log".region',
+            "region": envelope.held("region"),
             "service_tier": sql.first("r.service_tier", "r.usage.service_tier"),
             "operation": "'chat'",
-            "is_stream": f"coalesce({sql.text('r._log.stream')}, {BY_OBJECT})",
+            "is_stream": f"coalesce({envelope.held('is_stream')}, {BY_OBJECT})",
             "status": f"CASE WHEN {FAILED} THEN 'error' ELSE 'success' END",
             "finish_reason": REASON,
-            "http_status": f"coalesce({sql.text('r.status_code')}, {sql.text('r._log.http_status')})",
+            "http_status": f"coalesce({sql.text('r.status_code')}, {envelope.held('http_status')})",
             "is_billable": f"CASE WHEN {FAILED} THEN r.usage IS NOT NULL ELSE true END",
         }
     ),
     ts=f"coalesce({envelope.TS}, {sql.text('r.created')})",
-    dedup_key="'openai|' || nullif(r.id, '')",
+    dedup_key=f"'openai|' || {sql.key_part(sql.named('r.id'))}",
     detect=Detect(
         keys=(("usage.prompt_tokens",), ("usage.completion_tokens",), ("error", "status_code")),
         values={"object": ("chat.completion", "chat.completion.chunk", "text_completion")},
+        others=(Other("OpenAI Responses", "object", ("response",)),),
+        records=(
+            ("usage.total_tokens",),
+            ("choices", "model"),
+            ("error", "id"),
+            ("error", "model"),
+            ("error", "status_code"),
+            ("error", "_log"),
+        ),
     ),
 )

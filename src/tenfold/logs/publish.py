@@ -1,8 +1,8 @@
 """From `batch` into `requests`: what is new, what repeats, what is a later snapshot, what only shares an id.
 
 Runs inside the load's one transaction. The rule for rows that share a dedup key: the first one known is the anchor;
-a row of the same provider and model whose counts are all at least (or all at most) the anchor's is a snapshot of the
-same request and the fullest one stays; anything else is a conflict and goes to `rejects`.
+a row of the same provider and model, within a day of it, whose counts are all at least (or all at most) the anchor's
+is a snapshot of the same request and the fullest one stays; anything else is a conflict and goes to `rejects`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _PLACE = {"source_format", "source_file", "source_line", "flags", "id_hash", "pr
 _PAYLOAD = tuple(name for name in schema.names("requests") if name not in _PLACE)
 _COUNTS = schema.TOKEN_COLUMNS
 _FULLNESS = ("status", "finish_reason", "duration_ms", "ttft_ms", "model", "provider", "ts")
+# Snapshots of one call lie this close together; two calls of one reused id seldom do.
+_SNAPSHOT_S = 86_400
 CONFLICT = "same id as another request, with an unrelated payload"
 
 
@@ -35,6 +37,7 @@ def publish(
         thresholds: Long-context thresholds of the cube.
     """
     _judge(connection)
+    _suspect(connection)
     deleted = connection.execute("SELECT count(*) FROM displaced").fetchall()[0][0]
     if deleted:
         gone = "(SELECT * FROM requests WHERE rowid IN (SELECT row_id FROM displaced))"
@@ -44,8 +47,9 @@ def publish(
     _insert(connection)
     cube.add(connection, f"(SELECT * FROM requests WHERE load_id BETWEEN {first_load} AND {last_load})", thresholds)
     cube.compact(connection, force=bool(deleted))
+    reason = f"'{CONFLICT}: ' || j.met_file || ' line ' || j.met_line"
     connection.execute(
-        f"INSERT INTO rejects SELECT b.source_file, b.source_line, '{CONFLICT}', 'id', NULL, b.load_id "
+        f"INSERT INTO rejects SELECT b.source_file, b.source_line, {reason}, 'id', NULL, b.load_id "
         "FROM batch b JOIN judged j ON j.row_id = b.rowid WHERE j.verdict = 'conflict'"
     )
     _count(connection, first_load, last_load)
@@ -53,20 +57,21 @@ def publish(
         connection.execute(f"DROP TABLE {table}")
 
 
-_SAID = f"hash({', '.join(f'{{0}}.{name}' for name in _PAYLOAD)})"
+# Everything a row says, compared value by value (two NULLs are the same).
+_SAID = f"row({', '.join(f'{{0}}.{name}' for name in _PAYLOAD)})"
+# What tells most rows without an id apart, so that few are compared whole.
+_TELLING = ("ts", "input_tokens", "output_tokens", "model", "user_id", "session_id")
 
 
 def _judge(connection: duckdb.DuckDBPyConnection) -> None:
     # What repeats a stored row word for word (a file that has grown since) needs no further look.
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE repeats AS\n"
-        f"WITH held AS (SELECT r.id_hash, r.dedup_key, {_SAID.format('r')} AS payload FROM requests r\n"
-        "  WHERE id_hash IN (SELECT id_hash FROM batch))\n"
-        "SELECT b.rowid AS row_id FROM batch b JOIN held h ON h.id_hash = b.id_hash AND h.dedup_key = b.dedup_key "
-        f"AND h.payload = {_SAID.format('b')}"
+        "SELECT b.rowid AS row_id FROM batch b JOIN requests r ON r.id_hash = b.id_hash AND r.dedup_key = b.dedup_key\n"
+        f"WHERE {' AND '.join(f'r.{name} IS NOT DISTINCT FROM b.{name}' for name in _PAYLOAD)}"
     )
     counts = ", ".join(_COUNTS)
-    columns = f"dedup_key, provider, model, {counts}"
+    columns = f"dedup_key, provider, model, ts, source_file, source_line, {counts}"
     known = " + ".join(f"({name} IS NOT NULL)::INTEGER" for name in _COUNTS)
     full = " + ".join(f"({name} IS NOT NULL)::INTEGER" for name in _FULLNESS)
     size = "coalesce(input_tokens, 0) + coalesce(output_tokens, 0)"
@@ -74,6 +79,7 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
     grows = " AND ".join(f"(a.{name} IS NULL OR coalesce(c.{name} >= a.{name}, false))" for name in _COUNTS)
     falls = " AND ".join(f"(c.{name} IS NULL OR coalesce(c.{name} <= a.{name}, false))" for name in _COUNTS)
     same = " AND ".join(f"coalesce(c.{name} = a.{name}, true)" for name in ("provider", "model"))
+    same += f" AND coalesce(abs(date_diff('second', c.ts, a.ts)) <= {_SNAPSHOT_S}, true)"
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE judged AS\n"
         "WITH fresh AS (SELECT b.*, b.rowid AS row_id FROM batch b ANTI JOIN repeats p ON p.row_id = b.rowid),\n"
@@ -90,7 +96,8 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
         "FROM candidates),\n"
         "anchors AS (SELECT * FROM ordered WHERE place = 1),\n"
         "related AS (\n"
-        f"  SELECT c.*, c.place = 1 OR (({same}) AND (({grows}) OR ({falls}))) AS related\n"
+        "  SELECT c.*, a.source_file AS met_file, a.source_line AS met_line,\n"
+        f"    c.place = 1 OR (({same}) AND (({grows}) OR ({falls}))) AS related\n"
         "  FROM ordered c JOIN anchors a USING (dedup_key)\n),\n"
         "ranked AS (\n"
         "  SELECT *, row_number() OVER (PARTITION BY dedup_key, related ORDER BY known DESC, size DESC, fullness DESC, "
@@ -99,20 +106,36 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
         "    bool_or(stored) OVER (PARTITION BY dedup_key) AS known_before\n  FROM related\n)\n"
         "SELECT dedup_key, stored, row_id, known_before, related AND rank = 1 AS wins,\n"
         "  CASE WHEN NOT related THEN 'conflict' WHEN repeat > 1 THEN 'duplicate' "
-        "WHEN rank = 1 AND NOT known_before THEN 'new' ELSE 'merged' END AS verdict\nFROM ranked"
+        "WHEN rank = 1 AND NOT known_before THEN 'new' ELSE 'merged' END AS verdict, met_file, met_line\nFROM ranked"
     )
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE displaced AS SELECT row_id FROM judged j WHERE stored AND NOT wins "
         "AND EXISTS (SELECT 1 FROM judged w WHERE w.dedup_key = j.dedup_key AND w.wins AND NOT w.stored)"
     )
     connection.execute("DELETE FROM judged WHERE stored")
-    connection.execute("INSERT INTO judged SELECT NULL, false, row_id, true, false, 'duplicate' FROM repeats")
-    said = f"b.rowid AS row_id, {_SAID.format('b')} AS payload"
+    repeat = "NULL, false, row_id, true, false, 'duplicate', NULL, NULL"
+    connection.execute(f"INSERT INTO judged SELECT {repeat} FROM repeats")
+
+
+def _suspect(connection: duckdb.DuckDBPyConnection) -> None:
+    """Find rows without an id that equal another such row, of this batch or stored before."""
+    telling = ", ".join(_TELLING)
+    alike = " AND ".join(f"c.{name} IS NOT DISTINCT FROM t.{name}" for name in _TELLING)
+    every = ", ".join(f"c.{name}" for name in _PAYLOAD)
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE suspects AS\n"
-        f"WITH nameless AS (SELECT {said} FROM batch b WHERE dedup_key IS NULL),\n"
-        "repeated AS (SELECT payload FROM nameless GROUP BY payload HAVING count(*) > 1)\n"
-        "SELECT row_id FROM nameless SEMI JOIN repeated USING (payload)"
+        f"WITH nameless AS (SELECT {telling} FROM batch WHERE dedup_key IS NULL),\n"
+        f"stored AS (SELECT r.rowid AS row_id, r.* FROM requests r SEMI JOIN nameless t ON "
+        f"{alike.replace('c.', 'r.')} WHERE r.dedup_key IS NULL),\n"
+        f"met AS (SELECT {telling} FROM nameless UNION ALL SELECT {telling} FROM stored),\n"
+        f"twice AS (SELECT {telling} FROM met GROUP BY ALL HAVING count(*) > 1),\n"
+        "candidates AS (\n"
+        f"  SELECT false AS is_stored, c.rowid AS row_id, {every} FROM batch c SEMI JOIN twice t ON {alike}\n"
+        "  WHERE c.dedup_key IS NULL\n"
+        f"  UNION ALL SELECT true, c.row_id, {every} FROM stored c\n),\n"
+        f"sized AS (SELECT is_stored, row_id, count(*) OVER (PARTITION BY {', '.join(_PAYLOAD)}) AS equals\n"
+        "  FROM candidates)\n"
+        "SELECT row_id FROM sized WHERE equals > 1 AND NOT is_stored"
     )
 
 

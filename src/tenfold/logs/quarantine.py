@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import re
 import sys
+from collections import deque
 from typing import TYPE_CHECKING, cast
 
+from tenfold.errors import LogFormatError
 from tenfold.logs.files import TruncatedArchive, lines
 from tenfold.logs.normalise import LINE, REPAIRED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
     from typing import TextIO
 
     from tenfold.logs.base import Tree
 
 _EXCERPT = 80
+# A quoted cell may run over lines up to here; a longer one is a quote that was never closed.
+_RECORD_SIZE = 1 << 22
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TOKEN = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)(?P<end>"?)(?P<colon>\s*:)?|[^"]+')
 _SAFE = re.compile(r"true|false|null|NaN|[-+]?[0-9][0-9.,eE+-]*|[\[\]{}:,\s]+")
@@ -42,15 +47,27 @@ class DuplicateKeyError(ValueError):
     """One object says the same key twice."""
 
 
-def pass_json(file: Path, tree: Tree, good: TextIO, bad: TextIO, *, keep_text: bool) -> int:
+def pass_json(
+    file: Path,
+    tree: Tree,
+    unpacked: Sequence[str],
+    good: TextIO,
+    bad: TextIO,
+    *,
+    keep_text: bool,
+    is_unsure: bool = False,
+) -> int:
     """Write a broken NDJSON file's good records, pruned to the reader's paths, and quarantine the rest.
 
     Args:
         file: The file.
         tree: The reader's raw values.
+        unpacked: Names in it that may hold their object as JSON text.
         good: Takes one JSON object a line, with its physical line number.
         bad: Takes one reject a line.
         keep_text: Excerpts may show the line as it is.
+        is_unsure: The file is an archive whose damage shows late: nothing is read from the first line on
+            that is no record.
 
     Returns:
         Records written.
@@ -66,9 +83,15 @@ def pass_json(file: Path, tree: Tree, good: TextIO, bad: TextIO, *, keep_text: b
             if not raw.strip():
                 continue
             try:
-                found = _record(raw, tree)
+                found = _record(raw, tree, unpacked)
             except NotARecord as reject:
-                _put(bad, number, reject, excerpt(raw, names, keep_text=keep_text))
+                shown = excerpt(raw, names, keep_text=keep_text)
+                if is_unsure:
+                    lost = "nothing from this line on is loaded, and lines shortly before it may be wrong"
+                    damage = f"the archive is damaged, here at the latest ({reject}): {lost}"
+                    put(bad, number, NotARecord(damage, reject.path), shown)
+                    break
+                put(bad, number, reject, shown)
                 continue
             found[LINE] = number
             text = json.dumps(found, ensure_ascii=False)
@@ -76,17 +99,27 @@ def pass_json(file: Path, tree: Tree, good: TextIO, bad: TextIO, *, keep_text: b
                 text = _SURROGATE.sub("\ufffd", text)
             good.write(text + "\n")
             written += 1
-    except TruncatedArchive:
-        _put(bad, number + 1, NotARecord("the archive ends before its data do; the lines before are loaded"), None)
+    except TruncatedArchive as damaged:
+        put(bad, number + 1, NotARecord(damaged.after(number)), None)
     return written
 
 
-def _record(raw: bytes, tree: Tree) -> dict[str, object]:
+def _record(raw: bytes, tree: Tree, unpacked: Sequence[str]) -> dict[str, object]:
+    try:
+        return _checked(raw, tree, unpacked)
+    except RecursionError as error:
+        raise NotARecord("not usable JSON: nested too deeply") from error
+
+
+def _checked(raw: bytes, tree: Tree, unpacked: Sequence[str]) -> dict[str, object]:
     repaired = b"\0" in raw
     value = _parsed(raw.replace(b"\0", b""))
     if not isinstance(value, dict):
         raise NotARecord(f"no record: a JSON {_kind(value)} where an object was expected", "$")
-    found = _prune(cast("dict[str, object]", value), tree, "$")
+    plain = {name: node for name, node in tree.items() if name not in unpacked}
+    record = cast("dict[str, object]", value)
+    found = _prune(record, plain, "$")
+    found.update({name: _opened(record[name], tree[name]) for name in unpacked if record.get(name) is not None})
     if repaired or (b"\\u" in raw and _SURROGATE.search(json.dumps(value, ensure_ascii=False))):
         found[REPAIRED] = True
     return found
@@ -100,9 +133,8 @@ def _parsed(raw: bytes) -> object:
     except DuplicateKeyError as error:
         raise NotARecord("a key stands twice in one object", str(error)) from error
     except json.JSONDecodeError as error:
-        raise NotARecord(f"not valid JSON: {error.msg} at column {error.pos + 1}") from error
-    except RecursionError as error:
-        raise NotARecord("not usable JSON: nested too deeply") from error
+        said = error.msg.removesuffix(" at").removesuffix(" starting")
+        raise NotARecord(f"not valid JSON: {said} at column {error.pos + 1}") from error
 
 
 def _integer(digits: str) -> int | float:
@@ -152,56 +184,99 @@ def _prune(value: dict[str, object], tree: Tree, path: str) -> dict[str, object]
     return kept
 
 
+def _opened(held: object, node: str | Tree | list[Tree]) -> object:
+    """Open a value that may be JSON text and keep the reader's own paths of it."""
+    if isinstance(held, str):
+        try:
+            held = json.loads(held, parse_int=_integer)
+        except (ValueError, RecursionError):
+            return False if held.strip() else None  # what is no object stands as false, for the read to mark
+    if isinstance(node, dict) and held is not None:
+        return _kept(cast("dict[str, object]", held), node) if isinstance(held, dict) else False
+    if isinstance(node, list):
+        return [_opened(entry, node[0]) for entry in cast("list[object]", held)] if isinstance(held, list) else None
+    return held
+
+
+def _kept(held: dict[str, object], tree: Tree) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, node in tree.items():
+        value = held.get(name)
+        if value is not None:
+            found[name] = value if isinstance(node, str) else _opened(value, node)
+    return found
+
+
 def _object(held: object, place: str) -> dict[str, object]:
     if not isinstance(held, dict):
         raise NotARecord(f"expected an object, found a {_kind(held)}", place)
     return cast("dict[str, object]", held)
 
 
-def pass_csv(file: Path, delimiter: str, good: TextIO, bad: TextIO, *, keep_text: bool) -> int:
-    """Write a CSV file's good records as JSON objects and quarantine ragged and undecodable ones.
+def pass_csv(
+    file: Path, delimiter: str, tree: Tree, unpacked: Sequence[str], good: TextIO, bad: TextIO, *, keep_text: bool
+) -> int:
+    """Write a CSV file's good records as JSON objects, pruned to the reader's columns, and quarantine the others.
 
     Args:
         file: The file.
         delimiter: Between cells.
+        tree: The reader's raw values; no other cell is written.
+        unpacked: Names in it whose cells hold JSON text.
         good: Takes one JSON object a record, with the physical line it starts on.
         bad: Takes one reject a record.
         keep_text: Excerpts may show the record as it is.
 
     Returns:
         Records written.
+
+    Raises:
+        LogFormatError: The header cannot be read.
     """
     csv.field_size_limit(sys.maxsize)
     feed = _CsvLines(file)
     reader = csv.reader(feed, delimiter=delimiter, strict=True)
     written = 0
     header: list[str] | None = None
+    columns = {name.lower(): name for name in tree}
+    read: list[tuple[int, str]] = []
     while True:
-        start = feed.number + 1
+        feed.begin()
         try:
             cells = next(reader)
         except StopIteration:
             break
         except csv.Error as error:
-            _put(bad, start, NotARecord(f"not valid CSV: {error}"), None)
+            if header is None:
+                raise LogFormatError(f"{file}: the header's quotes do not match. Correct its first line") from error
+            reason = f"not valid CSV: {error}; reading goes on at the next line"
+            put(bad, feed.start, NotARecord(reason), None)
+            feed.read_again()
             continue
+        start = feed.start
         if not cells:
             continue
         if header is None:
             header = [name.strip() for name in cells]
+            read = [(place, name) for place, name in enumerate(header) if name.lower() in columns]
             continue
         excerpts = delimiter.join(cells)[:_EXCERPT] if keep_text else None
         if any(_SURROGATE.search(cell) for cell in cells):
-            _put(bad, start, NotARecord("not valid UTF-8"), excerpts)
+            put(bad, start, NotARecord("not valid UTF-8"), excerpts)
         elif len(cells) != len(header):
-            _put(bad, start, NotARecord(f"{len(cells)} cells where the header has {len(header)}"), excerpts)
+            # Over several lines, this may be a quote that another record's quote closed.
+            put(bad, start, NotARecord(f"{len(cells)} cells where the header has {len(header)}"), excerpts)
+            feed.read_again()
         else:
-            record: dict[str, object] = {name: cell for name, cell in zip(header, cells, strict=True) if cell}
+            record: dict[str, object] = {name: cells[place] for place, name in read if cells[place]}
+            for name in record.keys() & {name for _, name in read if columns[name.lower()] in unpacked}:
+                opened = _opened(record[name], tree[columns[name.lower()]])
+                record[name] = None if opened is None else json.dumps(opened)
             record[LINE] = start
             good.write(json.dumps(record, ensure_ascii=False) + "\n")
             written += 1
-    if feed.truncated:
-        _put(bad, feed.number + 1, NotARecord("the archive ends before its data do; the lines before are loaded"), None)
+    if feed.damaged is not None:
+        put(bad, feed.number + 1, NotARecord(feed.damaged.after(feed.number)), None)
     return written
 
 
@@ -210,21 +285,45 @@ class _CsvLines:
 
     def __init__(self, file: Path) -> None:
         self._lines = lines(file)
+        self._record: list[tuple[int, str]] = []
+        self._size = 0
+        self._again: deque[tuple[int, str]] = deque()
         self.number = 0
-        self.truncated = False
+        self.damaged: TruncatedArchive | None = None
+
+    def begin(self) -> None:
+        """Forget the lines of the record before."""
+        self._record, self._size = [], 0
+
+    @property
+    def start(self) -> int:
+        """The line that the record begins on."""
+        return self._record[0][0] if self._record else self.number + 1
+
+    def read_again(self) -> None:
+        """Give all lines of the record but its first once more, as records of their own."""
+        self._again.extendleft(reversed(self._record[1:]))
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
+        if self._size > _RECORD_SIZE:
+            raise StopIteration
+        number, text = self._again.popleft() if self._again else self._fresh()
+        self._record.append((number, text))
+        self._size += len(text)
+        return text
+
+    def _fresh(self) -> tuple[int, str]:
         try:
             self.number, line = next(self._lines)
-        except TruncatedArchive:
-            self.truncated = True
+        except TruncatedArchive as damaged:
+            self.damaged = damaged
             raise StopIteration from None
         if self.number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
-        return line.replace(b"\0", b"").decode("utf-8", "surrogateescape") + "\n"
+        return self.number, line.replace(b"\0", b"").decode("utf-8", "surrogateescape") + "\n"
 
 
 def excerpt(raw: bytes, names: frozenset[str], *, keep_text: bool) -> str:
@@ -268,6 +367,37 @@ def _names(tree: Tree) -> frozenset[str]:
     return frozenset(found)
 
 
-def _put(bad: TextIO, number: int, reject: NotARecord, shown: str | None) -> None:
+def excerpts(
+    file: Path, numbers: Collection[int], tree: Tree, other_format: Callable[[bytes], str], *, keep_text: bool
+) -> dict[int, tuple[str, str]]:
+    """Show the starts of given lines, and say which other format they are in.
+
+    Args:
+        file: The file.
+        numbers: Physical lines.
+        tree: The reader's raw values, whose names may be shown.
+        other_format: Tells a line's own format.
+        keep_text: Show the lines as they are.
+
+    Returns:
+        Line number -> excerpt, and the name of the format or nothing.
+    """
+    names, found = _names(tree), dict[int, tuple[str, str]]()
+    with contextlib.suppress(TruncatedArchive):
+        for number, line in lines(file):
+            if number in numbers:
+                found[number] = (excerpt(line, names, keep_text=keep_text), other_format(line))
+    return found
+
+
+def put(bad: TextIO, number: int, reject: NotARecord, shown: str | None) -> None:
+    """Write one reject.
+
+    Args:
+        bad: Where to.
+        number: Physical line.
+        reject: Why it is no record.
+        shown: Excerpt of it.
+    """
     row = {"source_line": number, "reason": str(reject), "path": reject.path, "excerpt": shown}
     bad.write(json.dumps(row) + "\n")

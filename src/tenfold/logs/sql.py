@@ -10,8 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][+]?[0-9]+)?"
-_DATED = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?"
-_OFFSET = r"[T ][0-9]{2}:[0-9]{2}.*(Z|z|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)"
+# Times outside these years are mistakes (a unit taken for another, a date's digits taken for seconds, a placeholder).
+_FIRST_S, _END_S = 1_420_070_400, 4_102_444_800  # 2015-01-01, 2100-01-01
+_DATE = r"20(1[5-9]|[2-9][0-9])-[0-9]{2}-[0-9]{2}"
+_CLOCK = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
+_NAIVE = rf"{_DATE}({_CLOCK})? *"
+_UTC = rf"{_DATE}{_CLOCK} ?(Z|z|UTC|GMT)(\[[A-Za-z/]+\])? *"
+_OFFSET = r" ?([+-](0[0-9]|1[0-5])(:?[0-5][0-9])?)(\[[A-Za-z0-9_/+-]+\])? *"
+_ZONED = r" ?\[?([A-Za-z_]+(/[A-Za-z0-9_+-]+)+)\]? *"
+# Counts that may be read: plain digits are the rule, the rest is a number written otherwise. A fraction of three zeros
+# is a thousand wherever the point separates thousands: 1.000 is no count.
+PLAIN = "[0-9]{1,9}"
+_WRITTEN = r'"?([0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.0{0,2}|\.0{4,}|(\.[0-9]*)?[eE][+]?[0-9]+)?"?'
 
 
 def text(json: str) -> str:
@@ -26,40 +36,79 @@ def text(json: str) -> str:
     return f"trim(({json})::VARCHAR, '\"')"
 
 
+def count(raw: str) -> str:
+    """Read a count from text: whole, at least 0, below a thousand million; anything else is NULL.
+
+    Args:
+        raw: SQL text expression.
+
+    Returns:
+        SQL expression of type BIGINT.
+    """
+    number = f"TRY_CAST(replace(trim({raw}, '\"'), ',', '') AS DOUBLE)"
+    return (
+        f"CASE WHEN regexp_full_match({raw}, '{PLAIN}') THEN {raw}::BIGINT "
+        f"WHEN regexp_full_match({raw}, '{_WRITTEN}') AND {number} = floor({number}) AND {number} < 1e9 "
+        f"THEN {number}::BIGINT END"
+    )
+
+
+def sum_of(entries: str, leaf: str, *, none: str = "'0'") -> str:
+    """Sum one member of a list of structs, as text: no count where one of them is none.
+
+    Args:
+        entries: SQL of the list.
+        leaf: Member that holds the counts.
+        none: SQL of the result where no entry has one.
+
+    Returns:
+        SQL text expression.
+    """
+    counts = f'list_transform({entries}, lambda x: x."{leaf}"::VARCHAR)'
+    given = f"list_filter({counts}, lambda c: c IS NOT NULL)"
+    read = f"list_transform({given}, lambda c: {count('c')})"
+    broken = f"len(list_filter({read}, lambda n: n IS NULL)) > 0"
+    # A sum of counts that were written otherwise stays one itself, so that it is flagged.
+    otherwise = f"len(list_filter({given}, lambda c: NOT regexp_full_match(c, '{PLAIN}'))) > 0"
+    total = f"list_sum({read})::VARCHAR || CASE WHEN {otherwise} THEN '.0' ELSE '' END"
+    return f"CASE WHEN {broken} THEN 'no count' ELSE coalesce({total}, {none}) END"
+
+
 def time(value: str, zone: str = "UTC") -> str:
-    """Read a time: a number (seconds, ms or us by magnitude), ISO with an offset, or naive in a zone.
+    """Read a time: a number (seconds, ms, us or ns by magnitude), ISO with an offset or zone, or naive in a zone.
 
     Args:
         value: SQL text expression.
         zone: Zone that a naive time means.
 
     Returns:
-        SQL expression of a naive UTC TIMESTAMP; NULL where it is no time.
+        SQL expression of a naive UTC TIMESTAMP; NULL where it is no time from 2015 to 2099.
     """
     number = f"TRY_CAST({value} AS DOUBLE)"
-    scaled = f"CASE WHEN {number} >= 1e14 THEN 1 WHEN {number} >= 1e11 THEN 1e3 ELSE 1e6 END"
+    scales = {1: "1e6", 10**3: "1e3", 10**6: "1", 10**9: "1e-3"}
+    tests = (
+        f"WHEN {number} >= {unit * _FIRST_S} AND {number} < {unit * _END_S} THEN {scale}"
+        for unit, scale in scales.items()
+    )
+    scaled = f"CASE {' '.join(tests)} END"
     naive = f"TRY_CAST({value} AS TIMESTAMP)"
     if zone != "UTC":
         naive = f"timezone('UTC', timezone({quoted(zone)}, {naive}))"
     return (
         f"CASE WHEN regexp_full_match({value}, '{_NUMBER}') "
-        f"THEN make_timestamp(round({number} * {scaled})::BIGINT) "
-        f"WHEN NOT regexp_full_match({value}, '{_DATED}') THEN NULL "
-        f"WHEN {has_offset(value)} THEN timezone('UTC', TRY_CAST({value} AS TIMESTAMPTZ)) "
-        f"ELSE {naive} END"
+        f"THEN TRY(make_timestamp(TRY_CAST(round({number} * {scaled}) AS BIGINT))) "
+        f"WHEN regexp_full_match({value}, '{_NAIVE}') THEN {naive} "
+        f"WHEN regexp_full_match({value}, '{_UTC}') "
+        f"THEN TRY_CAST(regexp_extract({value}, '^{_DATE}{_CLOCK}') AS TIMESTAMP) "
+        f"WHEN regexp_full_match({value}, '{_DATE}{_CLOCK}{_OFFSET}') THEN {_instant(value, _OFFSET, '')} "
+        f"WHEN regexp_full_match({value}, '{_DATE}{_CLOCK}{_ZONED}') THEN {_instant(value, _ZONED, ' ')} END"
     )
 
 
-def has_offset(value: str) -> str:
-    """Tell whether a text time names its offset.
-
-    Args:
-        value: SQL text expression.
-
-    Returns:
-        SQL condition.
-    """
-    return f"regexp_matches({value}, '{_OFFSET}$')"
+def _instant(value: str, place: str, between: str) -> str:
+    # The engine reads an offset that follows at once and a zone after one space; anything else it ignores.
+    written = f"regexp_replace({value}, '{place}$', '{between}\\1')"
+    return f"timezone('UTC', TRY_CAST({written} AS TIMESTAMPTZ))"
 
 
 def is_naive(value: str) -> str:
@@ -71,7 +120,61 @@ def is_naive(value: str) -> str:
     Returns:
         SQL condition.
     """
-    return f"(regexp_full_match({value}, '{_DATED}') AND NOT {has_offset(value)})"
+    return f"regexp_full_match({value}, '{_NAIVE}')"
+
+
+# What programs write where there is no id.
+_NO_ID = ("", "none", "null", "nil", "nan", "undefined")
+
+
+def named(value: str) -> str:
+    """Take an id, unless it is a word for none.
+
+    Args:
+        value: SQL text expression.
+
+    Returns:
+        SQL expression.
+    """
+    words = ", ".join(quoted(word) for word in _NO_ID)
+    return f"CASE WHEN lower(trim(({value})::VARCHAR)) NOT IN ({words}) THEN ({value})::VARCHAR END"
+
+
+def key_part(value: str) -> str:
+    """Write one part of a dedup key, so that no two lists of parts give the same key.
+
+    Args:
+        value: SQL text expression.
+
+    Returns:
+        SQL expression, with the signs that part keys escaped.
+    """
+    written = f"({value})::VARCHAR"
+    for sign in ("\\", "|", "#"):
+        written = f"replace({written}, '{sign}', '\\{sign}')"
+    return written
+
+
+_TRUE = ("true", "t", "1", "1.0", "yes", "y", "hit")
+_FALSE = ("false", "f", "0", "0.0", "no", "n", "miss")
+
+
+def truth(value: str) -> str:
+    """Read a truth value in its usual spellings; an unknown word stays, for the check to find.
+
+    Args:
+        value: SQL text expression.
+
+    Returns:
+        SQL text expression; NULL where nothing is said.
+    """
+    word = f"lower(trim({value}))"
+    true, false = (", ".join(quoted(name) for name in names) for names in (_TRUE, _FALSE))
+    unsaid = ", ".join(quoted(name) for name in _NO_ID)
+    return (
+        f"CASE WHEN {word} IN ({true}) THEN 'true' WHEN {word} IN ({false}) THEN 'false' "
+        f"WHEN {word} NOT IN ({unsaid}) THEN {value} END"
+    )
 
 
 def milliseconds(start: str, end: str) -> str:
@@ -84,7 +187,7 @@ def milliseconds(start: str, end: str) -> str:
     Returns:
         SQL expression in ms.
     """
-    return f"(epoch_us({time(end)}) - epoch_us({time(start)})) / 1000.0"
+    return f"TRY(epoch_us({time(end)}) - epoch_us({time(start)})) / 1000.0"
 
 
 def words(value: str, table: Mapping[str, str]) -> str:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
 from tenfold.errors import LogFormatError
-from tenfold.logs import quarantine
-from tenfold.logs.base import Tree, duckdb_type, identifier, steps, tree
+from tenfold.logs import READERS, detect, quarantine
+from tenfold.logs.base import UNREAD, Tree, duckdb_type, identifier, steps, tree
 from tenfold.logs.normalise import LINE, REPAIRED
 from tenfold.store.database import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tenfold.logs.base import Reader
     from tenfold.logs.detect import Content
     from tenfold.logs.files import Scan
 
 _UNREAD = f"NULL::BIGINT AS {LINE}, NULL::BOOLEAN AS {REPAIRED}"
+_REFUSED = {"source_line": "BIGINT", "reason": "VARCHAR", "path": "VARCHAR", "excerpt": "VARCHAR"}
 
 
 class Staged(NamedTuple):
@@ -66,7 +70,24 @@ def stage(
         LogFormatError: The file cannot be read as that format at all.
     """
     connection.execute("DROP TABLE IF EXISTS one; DROP TABLE IF EXISTS refused")
-    connection.execute("CREATE TEMP TABLE refused (source_line BIGINT, reason VARCHAR, path VARCHAR, excerpt VARCHAR)")
+    columns = ", ".join(f"{name} {kind}" for name, kind in _REFUSED.items())
+    connection.execute(f"CREATE TEMP TABLE refused ({columns})")
+    staged = _staged(connection, file, reader, held, scan, folder, keep_text=keep_text, zone=zone)
+    strangers = _put_strangers_aside(connection, file, reader, held, staged, folder, keep_text=keep_text)
+    return staged._replace(rows=staged.rows - strangers, rejected=staged.rejected + strangers)
+
+
+def _staged(
+    connection: duckdb.DuckDBPyConnection,
+    file: Path,
+    reader: Reader,
+    held: Content,
+    scan: Scan,
+    folder: Path,
+    *,
+    keep_text: bool,
+    zone: str | None,
+) -> Staged:
     if held.kind == "parquet":
         return Staged(_parquet(connection, file, reader, zone), 1, 0)
     head_lines = 1 if held.kind == "csv" else 0
@@ -79,7 +100,45 @@ def stage(
         if rows == scan.lines - head_lines:
             return Staged(rows, 1 + head_lines, 0)
         connection.execute("DROP TABLE IF EXISTS one")
-    return _by_line(connection, file, reader, held, folder, keep_text=keep_text)
+    return _by_line(connection, file, reader, held, scan, folder, keep_text=keep_text)
+
+
+def _put_strangers_aside(
+    connection: duckdb.DuckDBPyConnection,
+    file: Path,
+    reader: Reader,
+    held: Content,
+    staged: Staged,
+    folder: Path,
+    *,
+    keep_text: bool,
+) -> int:
+    """Move rows that are no usage record of the format from `one` to `refused`."""
+    line = f"coalesce({LINE}, r.rowid + {staged.first_line})"
+    is_record = reader.detect.is_record_sql(table=held.kind != "ndjson")
+    found = connection.execute(f"SELECT {line} FROM one r WHERE NOT ({is_record}) ORDER BY ALL").fetchall()
+    if not found:
+        return 0
+    numbers = {row[0] for row in found}
+    shown: dict[int, tuple[str, str]] = {}
+    if held.kind == "ndjson" or (held.kind == "csv" and keep_text):
+        own_format = partial(detect.other_format, own=reader, readers=READERS)
+        shown = quarantine.excerpts(file, numbers, tree(reader.leaves), own_format, keep_text=keep_text)
+    none = f"no usage record of {reader.name}: it has none of {reader.detect.record_looked_for()}"
+    bad_file = folder / "strangers.jsonl"
+    with bad_file.open("w", encoding="utf-8") as bad:
+        for number in sorted(numbers):
+            text, other = shown.get(number, (None, ""))
+            foreign = (
+                f"looks like {other} in a file read as {reader.name}: put formats into files of their own, or name one "
+                "with --format"
+            )
+            quarantine.put(bad, number, quarantine.NotARecord(foreign if other else none), text)
+    connection.execute(f"INSERT INTO refused FROM {_ndjson(bad_file, _REFUSED, 'none')}")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE one AS SELECT * REPLACE ({line} AS {LINE}) FROM one r WHERE {is_record}"
+    )
+    return len(numbers)
 
 
 def _by_line(
@@ -87,27 +146,28 @@ def _by_line(
     file: Path,
     reader: Reader,
     held: Content,
+    scan: Scan,
     folder: Path,
     *,
     keep_text: bool,
 ) -> Staged:
     good_file, bad_file = folder / "good.jsonl", folder / "bad.jsonl"
     with good_file.open("w", encoding="utf-8") as good, bad_file.open("w", encoding="utf-8") as bad:
+        whole = tree(reader.leaves)
         if held.kind == "csv":
-            quarantine.pass_csv(file, held.delimiter, good, bad, keep_text=keep_text)
+            quarantine.pass_csv(file, held.delimiter, whole, reader.unpacked, good, bad, keep_text=keep_text)
         else:
-            quarantine.pass_json(file, _raw_tree(reader), good, bad, keep_text=keep_text)
+            quarantine.pass_json(file, whole, reader.unpacked, good, bad, keep_text=keep_text, is_unsure=scan.is_unsure)
     types = {LINE: "BIGINT", REPAIRED: "BOOLEAN"}
     if held.kind == "csv":
-        types |= dict.fromkeys(held.columns, "VARCHAR")
+        types |= {name: "VARCHAR" for name in held.columns if name.lower() in {known.lower() for known in whole}}
     else:
         types |= {name: duckdb_type(node) for name, node in _raw_tree(reader).items()}
     try:
         rows = _make_raw(connection, f"SELECT * FROM {_ndjson(good_file, types, 'none')}", reader, held)
     except duckdb.Error as error:
-        raise LogFormatError(f"{file}: cannot be read as {reader.name}: {str(error).splitlines()[0]}") from error
-    refused = {"source_line": "BIGINT", "reason": "VARCHAR", "path": "VARCHAR", "excerpt": "VARCHAR"}
-    connection.execute(f"INSERT INTO refused FROM {_ndjson(bad_file, refused, 'none')}")
+        raise unreadable(str(file), reader.name, error) from error
+    connection.execute(f"INSERT INTO refused FROM {_ndjson(bad_file, _REFUSED, 'none')}")
     rejected = connection.execute("SELECT count(*) FROM refused").fetchall()[0][0]
     return Staged(rows, 1, rejected)
 
@@ -159,11 +219,25 @@ def _make_raw(connection: duckdb.DuckDBPyConnection, source: str, reader: Reader
 
 
 def _opened(name: str, node: str | Tree | list[Tree]) -> str:
-    """Open a column that holds an object, or JSON text of one."""
+    """Open a column that holds an object, or JSON text of one; what is no object there is marked as unread."""
     text = f"{identifier(name)}::VARCHAR"
     inner = f"CASE WHEN left({text}, 1) = '\"' AND json_valid({text}) THEN {text}::JSON->>'$' ELSE {text} END"
     structure = quoted(json.dumps(_structure(node)))
-    return f"CASE WHEN json_valid({inner}) THEN json_transform({inner}, {structure}) END"
+    unread = quoted(json.dumps({UNREAD: True}))
+    paths = ", ".join(quoted(path) for path in _objects(node, "$"))
+    odd = f"len(list_filter(json_type({inner}, [{paths}]), lambda t: t NOT IN ('OBJECT', 'NULL'))) > 0"
+    marked = (
+        f"CASE WHEN NOT json_valid({inner}) THEN CASE WHEN trim({inner}) <> '' THEN {unread} END "
+        f"WHEN {odd} THEN json_merge_patch({inner}, {unread}) ELSE {inner} END"
+    )
+    return f"json_transform({marked}, {structure})"
+
+
+def _objects(node: str | Tree | list[Tree], path: str) -> Iterator[str]:
+    if isinstance(node, dict):
+        yield path
+        for name, held in node.items():
+            yield from _objects(held, f'{path}."{name}"')
 
 
 def _structure(node: str | Tree | list[Tree]) -> object:
@@ -172,12 +246,27 @@ def _structure(node: str | Tree | list[Tree]) -> object:
     return [_structure(node[0])] if isinstance(node, list) else node
 
 
-def parquet_columns(connection: duckdb.DuckDBPyConnection, file: Path) -> dict[str, str]:
+def unreadable(where: str, format_name: str, error: duckdb.Error) -> LogFormatError:
+    """Make the error for what the engine could not read.
+
+    Args:
+        where: The file, or several.
+        format_name: What it was read as.
+        error: What the engine said.
+
+    Returns:
+        The error, in one line.
+    """
+    said = str(error).strip().splitlines() or ["no reason given"]
+    return LogFormatError(f"{where}: cannot be read as {format_name}: {said[0]}")
+
+
+def parquet_columns(file: Path, connection: duckdb.DuckDBPyConnection | None = None) -> dict[str, str]:
     """List a Parquet file's columns.
 
     Args:
-        connection: Any connection.
         file: The file.
+        connection: Any connection; one of its own without.
 
     Returns:
         Name -> DuckDB type.
@@ -185,10 +274,13 @@ def parquet_columns(connection: duckdb.DuckDBPyConnection, file: Path) -> dict[s
     Raises:
         LogFormatError: The file is broken.
     """
+    if connection is None:
+        with duckdb.connect() as own:
+            return parquet_columns(file, own)
     try:
         rows = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({quoted(_literal(file))})").fetchall()
     except duckdb.Error as error:
-        raise LogFormatError(f"{file}: not a readable Parquet file: {str(error).splitlines()[0]}") from error
+        raise unreadable(str(file), "Parquet", error) from error
     return {row[0]: row[1] for row in rows}
 
 
@@ -199,7 +291,7 @@ def _literal(file: Path) -> str:
 
 def _parquet(connection: duckdb.DuckDBPyConnection, file: Path, reader: Reader, zone: str | None) -> int:
     parts: list[str] = []
-    types = {name.lower(): kind for name, kind in parquet_columns(connection, file).items()}
+    types = {name.lower(): kind for name, kind in parquet_columns(file, connection).items()}
     for name, node in tree(reader.leaves).items():
         kind = types.get(name.lower())
         if kind is None:
@@ -212,8 +304,14 @@ def _parquet(connection: duckdb.DuckDBPyConnection, file: Path, reader: Reader, 
         elif kind.startswith("TIMESTAMP") and kind != "TIMESTAMP WITH TIME ZONE" and zone is None:
             parts.append(f"{identifier(name)}::TIMESTAMP::VARCHAR || 'Z' AS {identifier(name)}")
         else:
-            parts.append(f"{identifier(name)}::VARCHAR AS {identifier(name)}")
-    connection.execute(
-        f"CREATE TEMP TABLE one AS SELECT {', '.join(parts)}, {_UNREAD} FROM read_parquet({quoted(_literal(file))})"
-    )
+            text = f"{identifier(name)}::VARCHAR"
+            # A scale writes zeros that no file holds, and 1.000 is no count.
+            if kind.startswith("DECIMAL") and not kind.endswith(",0)"):
+                text = f"rtrim(rtrim({text}, '0'), '.')"
+            parts.append(f"{text} AS {identifier(name)}")
+    source = f"read_parquet({quoted(_literal(file))})"
+    try:
+        connection.execute(f"CREATE TEMP TABLE one AS SELECT {', '.join(parts)}, {_UNREAD} FROM {source}")
+    except duckdb.Error as error:
+        raise unreadable(str(file), reader.name, error) from error
     return connection.execute("SELECT count(*) FROM one").fetchall()[0][0]

@@ -11,6 +11,7 @@ from tenfold.display import percent
 from tenfold.ledger import Ledger
 from tenfold.levers import LEVERS, Estimate, Lever, Look
 from tenfold.levers.assume import Assumptions, assumptions
+from tenfold.levers.matching import unknown_in, unknown_values
 from tenfold.levers.repricing import own_bill
 from tenfold.planning.attribution import last_in, shapley
 from tenfold.planning.estimating import Standing, estimate, left_out, nothing
@@ -18,6 +19,7 @@ from tenfold.planning.plan_result import Plan
 from tenfold.planning.portfolio import DAYS_PER_MONTH, Portfolio
 from tenfold.prices.meters import METER_NAMES
 from tenfold.slo import Slo
+from tenfold.store.engines import Engine
 
 __all__ = ["Plan", "plan"]
 
@@ -51,11 +53,26 @@ def plan(
             session, {one.name: (own[one.name].where or "true", one.allowed(limits, own[one.name])) for one in levers}
         )
         looks = {lever.name: lever.look(bill, own[lever.name]) for lever in levers}
-        return _planned(ledger, Portfolio(bill, levers, own), looks, assumed, limits)
+        notes = _notes(session.engine, looks, assumed, limits)
+        return _planned(ledger, Portfolio(bill, levers, own), looks, assumed, limits, notes)
+
+
+def _notes(engine: Engine, looks: Mapping[str, Look], assumed: Assumptions, limits: Slo) -> tuple[str, ...]:
+    """Say what the assumptions and service levels name that the log does not have, unless a lever's reason does."""
+    notes = [f"service levels: {said}" for said in unknown_values(engine, "feature", tuple(limits.feature))]
+    for name, look in looks.items():
+        said = unknown_in(engine, assumed.levers[name].where)
+        notes += [f"[{name}] where: {one}" for one in said if one not in look.reason]
+    return tuple(notes)
 
 
 def _planned(
-    ledger: Ledger, portfolio: Portfolio, looks: Mapping[str, Look], assumed: Assumptions, limits: Slo
+    ledger: Ledger,
+    portfolio: Portfolio,
+    looks: Mapping[str, Look],
+    assumed: Assumptions,
+    limits: Slo,
+    notes: tuple[str, ...],
 ) -> Plan:
     out = left_out(looks, portfolio, assumed)
     names = [name for name, look in looks.items() if look.status == "ok" and name not in out]
@@ -83,6 +100,8 @@ def _planned(
         slo=limits,
         card_version=ledger.book.version,
         log_hash=ledger.log.log_hash,
+        zone=ledger.window.zone,
+        notes=notes,
     )
 
 

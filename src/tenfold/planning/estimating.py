@@ -50,9 +50,9 @@ def left_out(looks: Mapping[str, Look], portfolio: Portfolio, assumed: Assumptio
     reasons: dict[str, str] = {}
     for name in ok:
         if name in assumed.plan.exclude:
-            reasons[name] = "[plan] exclude leaves it out"
+            reasons[name] = "left out by [plan] exclude"
         elif assumed.plan.include is not None and name not in assumed.plan.include:
-            reasons[name] = "[plan] include does not name it"
+            reasons[name] = "left out by [plan] include, which does not name it"
     conflicts = {lever.name: lever.conflicts for lever in portfolio.levers}
     alone = {name: portfolio.value(frozenset({name})) for name in ok if name not in reasons}
     for name, rival in _giving_way(alone, conflicts).items():
@@ -112,6 +112,7 @@ def estimate(lever: Lever, look: Look, portfolio: Portfolio, assumed: Assumption
         reversible=lever.reversible,
         slo_effect=lever.slo_effect,
         advice=look.advice,
+        left_out=look.left_out,
     )
 
 
@@ -143,7 +144,20 @@ def _not_worth_it(name: str, portfolio: Portfolio, assumed: Assumptions, best: f
     months = assumed.plan.horizon_months
     saved = shown(round(portfolio.projected(low, months)))
     taken = shown(round(portfolio.cost_of(frozenset({name}), assumed.plan)))
-    return f"not in the plan: over {months} months it saves at least {saved} and takes {taken} of work and upkeep"
+    own = assumed.levers[name]
+    work = f"{float(own.effort_days):g} d of work at {_plain_dollars(assumed.plan.day_rate_pusd)} a day"
+    if own.running_pusd_per_month:
+        work += f" and {_plain_dollars(own.running_pusd_per_month)} a month to run"
+    keys = "effort_days" + (" and running_usd_per_month" if own.running_pusd_per_month else "")
+    return (
+        f"not in the plan: over {months} months it saves at least {saved} and takes {taken} ({work}; set {keys} in "
+        f"[{name}], day_rate_usd and horizon_months in [plan])"
+    )
+
+
+def _plain_dollars(pusd: int) -> str:
+    """Write an amount that the user may have set, without cents where it has none."""
+    return shown(pusd, 0 if pusd % PUSD_PER_USD == 0 else 2)
 
 
 def _cents(pusd: Fraction) -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tenfold.display import counted, percent
+from tenfold import tables
+from tenfold.display import counted, nothing_priced, percent, sentence
+from tenfold.extras import MissingExtraError
 from tenfold.levers import Estimate, Saving
 from tenfold.money import PUSD_PER_USD, shown, usd_text
 
@@ -23,6 +26,18 @@ SCHEMA_VERSION = 1
 _BOUND = {
     "short_log": "The log is too short for an interval: load seven days or more, with requests on ten.",
     "no_spend": "Nothing was spent.",
+}
+
+
+# By status, the most telling first; the first one is a lever that is ok and saves, only not enough.
+_WHY_NONE = {
+    "not_worth_it": "none pays for its effort: {}",
+    "excluded": "left out: {}",
+    "vetoed": "the service levels forbid {}",
+    "ok": "nothing to save with {}",
+    "nothing_eligible": "no eligible request for {}",
+    "not_measurable": "not measurable: {}",
+    "no_assumption": "nothing assumed yet for {}: write an assumptions file (--assume)",
 }
 
 
@@ -48,6 +63,8 @@ class Plan:
         slo: The service levels.
         card_version: Hash of the price files.
         log_hash: Hash of the loaded files.
+        zone: Zone that days are cut in.
+        notes: What the assumptions or service levels name that the log does not have.
     """
 
     estimates: tuple[Estimate, ...]
@@ -67,6 +84,13 @@ class Plan:
     slo: Slo
     card_version: str
     log_hash: str
+    zone: str = "UTC"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_unpriced(self) -> bool:
+        """Whether no billed request has a price: there is no spend then, rather than none."""
+        return nothing_priced(self.requests, self.unpriced_requests)
 
     @property
     def fold(self) -> float | None:
@@ -89,11 +113,12 @@ class Plan:
         """
         return {
             "schema_version": SCHEMA_VERSION,
-            "spend_usd": usd_text(self.spend_pusd),
+            "spend_usd": None if self.is_unpriced else usd_text(self.spend_pusd),
             "window": {
                 "first_day": None if self.first_day is None else self.first_day.isoformat(),
                 "last_day": None if self.last_day is None else self.last_day.isoformat(),
                 "days": self.days,
+                "zone": self.zone,
             },
             "requests": self.requests,
             "unpriced_requests": self.unpriced_requests,
@@ -104,11 +129,13 @@ class Plan:
                 "roadmap": [{"name": name, "marginal_usd": usd_text(pusd)} for name, pusd in self.roadmap],
                 "saving_usd": self.saving.as_dict(),
                 "fold": self.fold,
+                "why_none": self.why_none(),
                 "bound_by": self.bound_by,
                 "payback_days": self.payback_days,
             },
             "assumptions": self.assumed.as_dict(),
             "slo": self.slo.as_dict(),
+            "notes": list(self.notes),
             "card_version": self.card_version,
             "log_hash": self.log_hash,
         }
@@ -117,24 +144,53 @@ class Plan:
         """Say what matters first: spend, what the plan saves, the fold, and what stands between it and ten.
 
         Returns:
-            Two lines of text.
+            Two lines of text, and one for each note.
         """
+        if self.is_unpriced:
+            first = f"None of the {counted(self.requests, 'request')} has a price, so there is no plan: see coverage."
+            return "\n".join((first, *self._noted()))
         decimals = 0 if self.spend_pusd >= 1_000 * PUSD_PER_USD else 2
-        spend = f"Spend {shown(self.spend_pusd, decimals)} in {counted(self.days, 'day')}."
+        spend = f"Spend {shown(self.spend_pusd, decimals)} in {counted(self.days, 'day')}{self._without_price()}."
         low, mid, high = self.saving
         if not self.levers:
-            first = f"{spend} Best feasible plan: no lever. {self._why_none()}"
+            first = f"{spend} Best feasible plan: no lever. {sentence(self.why_none() or '')}."
         else:
             ends = "" if low is None else f" [{shown(low, decimals)} to {shown(high or 0, decimals)}]"
             fold = "nothing is left" if self.fold is None else f"fold {self.fold:.2f}"
             first = f"{spend} Best feasible plan saves {shown(mid or 0, decimals)}{ends}: {fold}."
         reached = Fraction(mid or 0, self.spend_pusd) if self.spend_pusd else None
         bound = _BOUND.get(self.bound_by, f"The largest cost left is {self.bound_by}.")
-        return f"{first}\nFor 10x a plan would need 90 %; this one has {percent(reached)}. {bound}"
+        second = f"For 10x a plan would need 90 %; this one has {percent(reached)}. {bound}"
+        return "\n".join((first, second, *self._noted()))
 
-    def _why_none(self) -> str:
-        waiting = any(one.status == "ok" and (one.alone_pusd or 0) > 0 for one in self.estimates)
-        return "None of the levers pays for its effort." if waiting else "No lever has a saving to plan with."
+    def _without_price(self) -> str:
+        if not self.unpriced_requests:
+            return ""
+        share = percent(Fraction(self.unpriced_requests, self.requests), 1)
+        return (
+            f", without {self.unpriced_requests:,} of {counted(self.requests, 'request')} ({share}) that have no price"
+        )
+
+    def _noted(self) -> list[str]:
+        return [f"Note: {note}" for note in self.notes]
+
+    def why_none(self) -> str | None:
+        """Say why the plan is empty: for each status that its levers have, in its own words.
+
+        Returns:
+            Text such as ``"nothing assumed yet for batch_api: write an assumptions file (--assume)"``; None where the
+            plan has a lever.
+        """
+        if self.levers:
+            return None
+        if not self.estimates:
+            return "no lever was looked at"
+        names: dict[str, list[str]] = {}
+        for one in self.estimates:
+            gains = one.status == "ok" and (one.alone_pusd or 0) > 0
+            names.setdefault("not_worth_it" if gains else one.status, []).append(one.name)
+        said = [text.format(", ".join(names[status])) for status, text in _WHY_NONE.items() if status in names]
+        return "; ".join(said)
 
     def frame(self) -> pl.DataFrame:
         """Give the plan as steps from the bill to what is left of it, for charts.
@@ -161,5 +217,20 @@ class Plan:
     def __repr__(self) -> str:
         """Say what it is in one line."""
         names = ", ".join(self.levers) or "no lever"
+        if self.is_unpriced:
+            return f"<Plan no lever: none of {counted(self.requests, 'request')} has a price>"
         saved, spend = shown(self.saving.mid or 0), shown(self.spend_pusd)
         return f"<Plan {names}: saves {saved} of {spend}, bound by {self.bound_by}>"
+
+    def _repr_html_(self) -> str:
+        """Show the headline and the table of levers in a notebook; the headline alone without the report extra."""
+        head = "".join(f"<p>{escape(line)}</p>" for line in self.headline().splitlines())
+        document = self.as_dict()
+        marginals = {step["name"]: step["marginal_usd"] for step in document["plan"]["roadmap"]}
+        try:
+            table = tables.levers(
+                document["levers"], marginals, name="plan-levers", caption="Levers (USD over the window)"
+            )
+        except MissingExtraError:
+            return head
+        return head + table

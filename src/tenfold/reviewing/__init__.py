@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -47,10 +48,12 @@ class Review:
     Args:
         html: The page: one HTML document, nothing to load.
         skipped: Sections left out, with the reason.
+        title: What it is.
     """
 
     html: str
     skipped: tuple[Skipped, ...]
+    title: str = "LLM cost review"
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file.
@@ -64,6 +67,17 @@ class Review:
         file = Path(path)
         file.write_text(self.html, encoding="utf-8", newline="\n")
         return file
+
+    def __repr__(self) -> str:
+        """Say what it is in one line."""
+        out = f", without {', '.join(one.title for one in self.skipped)}" if self.skipped else ""
+        return f"<Review {self.title}: {len(self.html.encode()) // 1000:,} kB{out}; save(path) writes it>"
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook: in a frame of its own, so that its style stays in it."""
+        style = "width: 100%; height: 40rem; border: 1px solid"
+        frame = f'<iframe title="{escape(self.title)}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
+        return f"<p>{escape(repr(self))}</p>{frame}"
 
 
 def review(
@@ -94,8 +108,8 @@ def review(
     made = [maker(facts) for maker in SECTIONS]
     sections = [one for one in made if isinstance(one, Section)]
     skipped = [one for one in made if isinstance(one, Skipped)]
-    html = render(f"LLM cost review {chosen.name}", _subtitle(facts), sections, skipped)
-    return Review(html, tuple(skipped))
+    title = f"LLM cost review {chosen.name}"
+    return Review(render(title, _subtitle(facts), sections, skipped), tuple(skipped), title)
 
 
 def _subtitle(facts: Facts) -> str:

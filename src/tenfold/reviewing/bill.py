@@ -7,10 +7,10 @@ from fractions import Fraction
 import polars as pl
 
 from tenfold import charts, tables
-from tenfold.display import NONE, percent
+from tenfold.display import NONE, percent, sentence
 from tenfold.money import shown
 from tenfold.reviewing.facts import Facts
-from tenfold.reviewing.page import Block, Grid, Heading, Lines, Made, Picture, Section, Skipped, sentence
+from tenfold.reviewing.page import Block, Grid, Heading, Lines, Made, Picture, Section, Skipped
 
 _TABLED = ("team", "model", "feature", "service_tier")
 

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any
 
 import polars as pl
 
 from tenfold.analysis.composition import CELLS, Reading, read
+from tenfold.display import dollars
 from tenfold.ledger import Composition, Ledger
+from tenfold.money import PUSD_PER_USD, shown
 from tenfold.reviewing.price_changes import PriceChange, price_changes
 from tenfold.reviewing.quarter import Quarter
 from tenfold.store.database import query
+
+
+def why_none(plan: Mapping[str, Any]) -> str:
+    """Say why a plan has no lever, in the plan's own words.
+
+    Args:
+        plan: The ``plan`` object of its document.
+
+    Returns:
+        The reason, and that the log is short where it is.
+    """
+    why = str(plan.get("why_none") or "each lever says why under levers")
+    return f"{why}; log too short for an interval" if plan.get("bound_by") == "short_log" else why
 
 
 class Facts:
@@ -39,6 +55,36 @@ class Facts:
     def reading(self) -> Reading:
         """The composition reading of the quarter."""
         return read(self.ledger)
+
+    @cached_property
+    def differences(self) -> tuple[str, ...]:
+        """What the plan was made on that is not this quarter's bill; empty where its figures belong beside it."""
+        plan = self.plan
+        if plan is None:
+            return ()
+        found: list[str] = []
+        spend = plan["spend_usd"]
+        here = None if self.reading.coverage.is_unpriced else self.reading.spend_pusd
+        if (None if spend is None else Fraction(spend) * PUSD_PER_USD) != here:
+            own = "nothing priced" if here is None else shown(here)
+            found.append(f"made on {dollars(spend)} of spend, not on this quarter's {own}")
+        if self._is_other_window(plan.get("window") or {}):
+            found.append(f"made on {plan['window']['first_day']} to {plan['window']['last_day']}")
+        for key, mine, what in (
+            ("card_version", self.ledger.book.version, "prices"),
+            ("log_hash", self.ledger.log.log_hash, "log"),
+        ):
+            other = plan.get(key)
+            if other is not None and other != mine:
+                found.append(f"made with other {what} ({str(other)[:12]}, here {mine[:12]})")
+        return tuple(found)
+
+    def _is_other_window(self, window: Mapping[str, Any]) -> bool:
+        first, last = window.get("first_day"), window.get("last_day")
+        if first is None or last is None or window.get("zone", self.zone) != self.zone:
+            return False  # days of another zone do not compare; the spend then tells
+        since, until = self.quarter.bounds
+        return first < since.date().isoformat() or last >= until.date().isoformat()
 
     def _composition(self, *by: str) -> Composition:
         return self.ledger.composition(by)

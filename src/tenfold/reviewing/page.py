@@ -136,18 +136,6 @@ class Skipped:
     reason: str
 
 
-def sentence(text: str) -> str:
-    """Begin a line with a capital letter.
-
-    Args:
-        text: The line.
-
-    Returns:
-        The same line.
-    """
-    return text[:1].upper() + text[1:]
-
-
 def render(title: str, subtitle: str, sections: Sequence[Section], skipped: Sequence[Skipped]) -> str:
     """Make the page.
 

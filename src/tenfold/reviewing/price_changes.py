@@ -62,8 +62,19 @@ def price_changes(session: Session) -> tuple[PriceChange, ...]:
 
 def _changed(before: PriceList, after: PriceList) -> tuple[tuple[str, str, str], ...]:
     pairs = zip(meters(), before.bands[0].rates, after.bands[0].rates, strict=True)
-    return tuple((meter.name, _usd(old, meter.per), _usd(new, meter.per)) for meter, old, new in pairs if old != new)
+    changed = [(meter.name, _usd(old, meter.per), _usd(new, meter.per)) for meter, old, new in pairs if old != new]
+    decimals = max((_decimals(usd) for _, *rates in changed for usd in rates if usd is not None), default=2)
+    return tuple((name, _text(old, decimals), _text(new, decimals)) for name, old, new in changed)
 
 
-def _usd(rate: int | None, per: int) -> str:
-    return "no price" if rate is None else f"${(Decimal(rate) * per).scaleb(-12).normalize():f}"
+def _usd(rate: int | None, per: int) -> Decimal | None:
+    return None if rate is None else (Decimal(rate) * per).scaleb(-12).normalize()
+
+
+def _decimals(usd: Decimal) -> int:
+    """Count the decimals that a price needs, cents at least; all prices of a change get the same number."""
+    return max(2, -int(usd.as_tuple().exponent))
+
+
+def _text(usd: Decimal | None, decimals: int) -> str:
+    return "no price" if usd is None else f"${usd:.{decimals}f}"

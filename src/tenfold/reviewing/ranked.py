@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from tenfold import charts, tables
-from tenfold.display import dollars
+from tenfold.display import dollars, saved_or_lost
 from tenfold.money import shown
-from tenfold.reviewing.facts import Facts
+from tenfold.reviewing.facts import Facts, why_none
 from tenfold.reviewing.page import Block, Card, Grid, Heading, Lines, Made, Picture, Prose, Section, Skipped
 
 Lever = Mapping[str, Any]
@@ -32,7 +32,7 @@ def section(facts: Facts) -> Section | Skipped:
     levers: Sequence[Lever] = plan["levers"]
     ranked = _ranked(levers, [step["name"] for step in chosen])
     blocks: list[Block] = [*_headline(facts, plan)]
-    if chosen:
+    if chosen and plan["spend_usd"] is not None:
         blocks.append(_waterfall(plan))
     if ranked:
         marginals = {step["name"]: step["marginal_usd"] for step in chosen}
@@ -78,21 +78,18 @@ def _headline(facts: Facts, plan: Mapping[str, Any]) -> list[Block]:
     low, high = saving["low"], saving["high"]
     interval = f" [{dollars(low)} to {dollars(high)}]" if low is not None and high is not None else ""
     fold = "" if made["fold"] is None else f": fold {float(made['fold']):.2f}"
-    spend = dollars(plan["spend_usd"])
+    spend = "no priced spend" if plan["spend_usd"] is None else dollars(plan["spend_usd"])
     text = f"The best feasible plan saves {dollars(saving['mid'])}{interval} of {spend} in this window{fold}."
     if not made["roadmap"]:
-        text = (
-            f"The best feasible plan is to pull no lever: none of those below pays for its effort on {spend} of spend."
-        )
-    if made["bound_by"]:
+        text = f"The best feasible plan, on {spend}, is to pull no lever: {why_none(made)}."
+    elif made["bound_by"]:
         text += f" What bounds it: {str(made['bound_by']).replace('_', ' ')}."
     blocks: list[Block] = [Prose(text, "made-levers")]
-    spent = shown(facts.reading.spend_pusd, 12)
-    if dollars(plan["spend_usd"], 12) != spent:
-        blocks.append(
-            Prose(f"The plan was made on {spend} of spend, not on this quarter's {shown(facts.reading.spend_pusd)}.")
-        )
-    return blocks
+    if facts.differences:
+        said = "; ".join(facts.differences)
+        blocks.insert(0, Prose(f"Not a plan of this quarter's bill: {said}. All figures of this section are its own."))
+    notes: Sequence[str] = plan.get("notes") or ()
+    return [*blocks, Lines(tuple(notes))] if notes else blocks
 
 
 def _waterfall(plan: Mapping[str, Any]) -> Picture:
@@ -120,6 +117,7 @@ def _card(lever: Lever) -> Card:
         ("Verify", (str(lever["verify"] or ""),)),
         ("Undo", (str(lever["undo"] or ""),)),
         ("Assumes", tuple(_assumed(item) for item in lever["assumptions"] or ())),
+        ("Not touched", tuple(str(item["text"]) for item in lever.get("left_out") or ())),
         ("Excludes", tuple(str(item) for item in lever["conflicts"] or ())),
         ("Evidence", tuple(_seen(item) for item in lever["evidence"] or ())),
     ]
@@ -177,21 +175,28 @@ def _ceiling(lever: Lever) -> str:
 
 
 def _past(lever: Lever) -> str:
-    amount = str(lever["as_billed_usd"])
-    verb = "has cost" if amount.startswith("-") else "has saved"
-    return f"{lever['name']} {verb} {dollars(amount.lstrip('-'))} in this window against going without."
+    return f"{lever['name']} {saved_or_lost(_pusd(lever['as_billed_usd']))} in this window against going without."
 
 
 def _others(levers: Sequence[Lever]) -> list[Block]:
     if not levers:
         return []
-    rows = [(lever["name"], str(lever["status"]).replace("_", " "), str(lever["reason"] or "–")) for lever in levers]
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(("lever", "status", "why"), pl.String), orient="row")
+    rows = [
+        (
+            lever["name"],
+            str(lever["status"]).replace("_", " "),
+            *(str(lever[key] or "–").replace("`", "") for key in ("reason", "first_action")),
+        )
+        for lever in levers
+    ]
+    columns = ("lever", "status", "why", "first")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
     html = tables.table(
         frame,
         name="table-other-levers",
         caption="Levers without a ranked figure",
-        left=("status", "why"),
+        labels={"first": "first action"},
+        left=columns[1:],
         is_styled=False,
     )
     return [Heading("Not ranked"), Grid(html, "made-levers")]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenfold.display import dollars, percent
+from tenfold.display import dollars, percent, sentence
 from tenfold.money import shown
-from tenfold.reviewing.facts import Facts
-from tenfold.reviewing.page import Block, Heading, Lines, Made, Section, Tile, Tiles, sentence
+from tenfold.reviewing.facts import Facts, why_none
+from tenfold.reviewing.page import Block, Heading, Lines, Made, Section, Tile, Tiles
 
 
 def section(facts: Facts) -> Section:
@@ -32,9 +32,9 @@ def section(facts: Facts) -> Section:
         ),
     ]
     if facts.plan is not None:
-        tiles.append(_plan_tile(facts.plan))
+        tiles.append(_foreign_tile(facts) if facts.differences else _plan_tile(facts.plan))
     blocks: list[Block] = [Tiles(tuple(tiles)), Lines(tuple(map(sentence, reading.sentences()[:3])), "made-reading")]
-    top = _top(facts.plan)
+    top = () if facts.differences else _top(facts.plan)
     if top:
         blocks += [Heading("Top levers"), Lines(top, "made-levers")]
     return Section("summary", "Summary", tuple(blocks), (_TOTAL, _READING))
@@ -63,10 +63,15 @@ def _unpriced(facts: Facts) -> str:
     return f"{missing:,} requests are not priced and not in it" if missing else "every billable request has a price"
 
 
+def _foreign_tile(facts: Facts) -> Tile:
+    """Name a plan of another bill; its figures stay out of this summary, beside whose spend they would be false."""
+    return Tile("plan", "of another bill", f"{'; '.join(facts.differences)}: see levers", "made-levers")
+
+
 def _plan_tile(plan: Mapping[str, Any]) -> Tile:
     made = plan["plan"]
     if not made["roadmap"]:
-        return Tile("best feasible plan", "no lever", "none pays for its effort at this spend", "made-levers")
+        return Tile("best feasible plan", "no lever", why_none(made), "made-levers")
     saving, fold = made["saving_usd"], made["fold"]
     note = "the log is too short for an interval"
     if saving["low"] is not None and saving["high"] is not None:

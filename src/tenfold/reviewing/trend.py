@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from tenfold import charts, tables
-from tenfold.display import minute
+from tenfold.display import minute, sentence
 from tenfold.money import shown
 from tenfold.reviewing.facts import Facts
-from tenfold.reviewing.page import Block, Grid, Heading, Made, Picture, Prose, Section, Skipped, sentence
+from tenfold.reviewing.page import Block, Grid, Heading, Made, Picture, Prose, Section, Skipped
 
 # More buckets than this are summed to days before they are drawn.
 _MOST_BUCKETS = 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 import time
@@ -16,6 +17,7 @@ from tenfold.config import Settings, settings
 from tenfold.errors import StoreError
 from tenfold.store import schema
 
+_MAGIC = b"DUCK"
 _LOCKED = re.compile(r"Could not set lock")
 _HOLDER = re.compile(r"held in (?P<exe>\S+)(?: \(deleted\))? \(PID (?P<pid>\d+)\)")
 
@@ -72,10 +74,10 @@ class Store:
                 _create(self._memory)
             yield self._memory
             return
-        fresh = not self.path.exists()
         connection = self._open(read_only=False)
         try:
-            if fresh:
+            # Also what a process left that was killed before it had made the tables.
+            if _is_empty(connection):
                 _create(connection)
             self._check(connection)
             yield connection
@@ -88,6 +90,8 @@ class Store:
             "memory_limit": self.limits.memory_limit,
             "autoinstall_known_extensions": "false",
         }
+        if self._is_other_file():
+            raise self._no_database(read_only=read_only)
         deadline = time.monotonic() + self.limits.lock_timeout_s
         pause = 0.05
         while True:
@@ -95,18 +99,37 @@ class Store:
                 connection = duckdb.connect(target, read_only=read_only, config=config)
             except duckdb.IOException as error:
                 if not _LOCKED.search(str(error)):
-                    raise StoreError(f"{target}: {_first_line(error)}") from error
+                    if not read_only and self._is_zero_bytes():
+                        # Killed before the first byte was written: DuckDB refuses such a file.
+                        Path(target).unlink()
+                        continue
+                    raise self._unusable(error, read_only=read_only) from error
                 if time.monotonic() >= deadline:
                     raise StoreError(self._locked(str(error), read_only=read_only)) from error
                 time.sleep(pause)
                 pause = min(2 * pause, 1.0)
             except (duckdb.Error, RuntimeError) as error:
-                raise StoreError(f"{target}: {_first_line(error)}") from error
+                raise self._unusable(error, read_only=read_only) from error
             else:
                 connection.execute("SET TimeZone='UTC'")
                 connection.execute("SET preserve_insertion_order=true")
                 connection.execute("SET enable_progress_bar=false")
                 return connection
+
+    def _is_other_file(self) -> bool:
+        """Tell a log or any other file, of which DuckDB might make a database in memory, by its first bytes."""
+        if self.path is None or not self.path.is_file() or not os.access(self.path, os.R_OK):
+            return False
+        with self.path.open("rb") as handle:
+            start = handle.read(12)
+        return bool(start) and start[8:] != _MAGIC
+
+    def _no_database(self, *, read_only: bool) -> StoreError:
+        use = "Name the database that the logs were loaded into" if read_only else "Load into a new file"
+        return StoreError(f"{self.path}: not a DuckDB database. {use}: --db FILE")
+
+    def _is_zero_bytes(self) -> bool:
+        return self.path is not None and self.path.is_file() and self.path.stat().st_size == 0
 
     def _locked(self, message: str, *, read_only: bool) -> str:
         holder = _HOLDER.search(message)
@@ -117,7 +140,23 @@ class Store:
             "Try again when it is done, or close that process (an open notebook counts)"
         )
 
+    def _unusable(self, error: Exception, *, read_only: bool) -> StoreError:
+        """Say why the file cannot be opened, and what to do."""
+        path, said = self.path, _first_line(error)
+        if path is not None and not path.parent.is_dir():
+            return StoreError(f"{path}: there is no directory {path.parent}. Make it, or name another file: --db FILE")
+        if path is not None and path.is_dir():
+            return StoreError(f"{path}: a directory, not a database. Name a file in it: --db {path / 'usage.duckdb'}")
+        if "not a valid DuckDB database" in said:
+            return self._no_database(read_only=read_only)
+        return StoreError(f"{path or ':memory:'}: {said}")
+
     def _check(self, connection: duckdb.DuckDBPyConnection) -> None:
+        if _is_empty(connection):
+            raise StoreError(
+                f"{self.path}: a database without tables: nothing has been loaded yet. "
+                f"Load logs with: tenfold load PATH... --db {self.path}"
+            )
         found = connection.execute(
             "SELECT count(*) FROM information_schema.tables WHERE table_name IN ('requests', 'loads', 'meta')"
         ).fetchall()[0][0]
@@ -129,6 +168,10 @@ class Store:
                 f"{self.path}: made by another version of tenfold (schema {version}, this is "
                 f"{schema.SCHEMA_VERSION}). Load the logs again into a new file"
             )
+
+
+def _is_empty(connection: duckdb.DuckDBPyConnection) -> bool:
+    return connection.execute("SELECT count(*) FROM information_schema.tables").fetchall() == [(0,)]
 
 
 def _create(connection: duckdb.DuckDBPyConnection) -> None:

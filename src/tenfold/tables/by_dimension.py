@@ -7,19 +7,9 @@ from fractions import Fraction
 
 import polars as pl
 
-from tenfold.display import NONE, percent
+from tenfold.display import METER_GROUPS, NONE, nothing_priced, percent, sentence
 from tenfold.money import shown
 from tenfold.tables.html import table
-
-# Column of the table, its heading, and the meters in it.
-_PARTS = (
-    ("uncached", "uncached input", ("uncached_input",)),
-    ("read", "cache read", ("cache_read",)),
-    ("write", "cache write", ("cache_write", "cache_write_long")),
-    ("media", "audio, image, video", ("input_audio", "input_image", "input_video", "output_audio", "output_image")),
-    ("output", "output", ("output", "reasoning")),
-    ("search", "web search", ("web_search",)),
-)
 
 
 def composition(
@@ -49,7 +39,9 @@ def composition(
     rest = rows[len(shown_rows) :]
     if rest:
         shown_rows = [*shown_rows, _summed(rest, [f"{len(rest)} others", *("" for _ in by[1:])])]
-    parts = [(key, label, meters) for key, label, meters in _PARTS if any(total.meters.get(meter) for meter in meters)]
+    parts = [
+        (key, label, meters) for key, label, meters in METER_GROUPS if any(total.meters.get(meter) for meter in meters)
+    ]
     decimals = 2 if total.cost >= 10**12 else 6
     cells = [row.cells(total.cost, parts, decimals) for row in [*shown_rows, total]]
     columns = [*by, "cost", "share", *(key for key, _, _ in parts), "requests", "unpriced"]
@@ -57,7 +49,7 @@ def composition(
         columns.remove("unpriced")
     labels = {"cost": "cost (USD)", "share": "share of cost", "requests": "requests", "unpriced": "not priced"}
     labels |= {key: label for key, label, _ in parts} | {column: column.replace("_", " ") for column in by}
-    note = f"{_sentence([label for _, label, _ in parts])}: share of the row's own cost." if parts else ""
+    note = f"{sentence(', '.join(label for _, label, _ in parts))}: share of the row's own cost." if parts else ""
     text = pl.DataFrame(cells, schema=dict.fromkeys(cells[0], pl.String)).select(columns)
     return table(
         text, name=name, caption=caption, labels=labels, left=by, note=note, has_total=True, is_styled=is_styled
@@ -75,7 +67,7 @@ class _Row:
 
     def cells(self, total: int, parts: Sequence[tuple[str, str, tuple[str, ...]]], decimals: int) -> dict[str, str]:
         """Write the row for people; a row of which nothing is priced has no cost rather than none."""
-        blank = self.requests > 0 and self.requests == self.unpriced
+        blank = nothing_priced(self.requests, self.unpriced)
         made = dict(zip(self.by, self.names, strict=True))
         made["cost"] = "not priced" if blank else shown(self.cost, decimals)
         made["share"] = "–" if blank or not total else percent(Fraction(self.cost, total), 1)
@@ -98,8 +90,3 @@ def _summed(rows: Sequence[_Row], names: list[str]) -> _Row:
 
 def _int(value: object) -> int:
     return int(str(value or 0))
-
-
-def _sentence(labels: list[str]) -> str:
-    joined = ", ".join(labels)
-    return joined[:1].upper() + joined[1:]

@@ -43,10 +43,10 @@ def levers(
     cells = [
         {
             "lever": str(row["name"]),
-            "label": str(row["label"] or "–"),
+            "label": _kind(row),
             "touches": dollars(row["addressed_usd"], decimals),
-            "saves": dollars(row["saving_usd"]["mid"], decimals),
-            "interval": _interval(row["saving_usd"], decimals),
+            "saves": dollars(row["saving_usd"]["mid"], decimals) if _has_figure(row) else "–",
+            "interval": _interval(row["saving_usd"], decimals) if _has_figure(row) else "–",
             "adds": dollars(marginals[row["name"]], decimals) if row["name"] in marginals else "not in plan",
             "effort": "–" if row["effort_days"] is None else f"{row['effort_days']:g} d",
             "risk": str(row["risk"] or "–"),
@@ -65,6 +65,15 @@ def levers(
     frame = frame.select("lever", "label", "touches", "saves", "interval", "adds", "effort", "risk", "first")
     left = ("label", "risk", "first")
     return table(frame, name=name, caption=caption, labels=labels, left=left, note=note, is_styled=is_styled)
+
+
+def _has_figure(row: Mapping[str, Any]) -> bool:
+    return row["status"] in ("ok", "excluded") or row["label"] == "ceiling"
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    """Say what kind of figure it is, or why there is none."""
+    return str(row["label"] or "–") if _has_figure(row) else str(row["status"]).replace("_", " ")
 
 
 def _interval(saving: Mapping[str, str | None], decimals: int) -> str:

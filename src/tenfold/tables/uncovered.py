@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from tenfold.display import NONE
+from tenfold.display import NONE, status_words
 from tenfold.tables.html import table
 
 
@@ -31,6 +31,7 @@ def unpriced(rows: Sequence[Mapping[str, Any]], *, name: str, caption: str, is_s
     columns = (*words[:5], "requests", "tokens", "reason")
     cells = [
         {column: str(row[column] or NONE) if column in words else f"{row[column]:,}" for column in columns}
+        | {"price_status": status_words(row["price_status"])}
         for row in rows
     ]
     labels = {"service_tier": "tier", "price_status": "status", "tokens": "known tokens", "reason": "why"}

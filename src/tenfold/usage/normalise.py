@@ -75,8 +75,7 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
     for column, paths in kind.counts.items():
         counts[column] = _first(usage, paths)
     meters, written = _unknown_meters(usage, kind)
-    if written is not None and counts.get("cache_write_tokens") is None:
-        counts["cache_write_tokens"] = written
+    _fill_writes(usage, kind, counts, written)
     total = _first(usage, kind.total)
     _fill_absent(usage, kind, counts)
     flags = _prove(usage, kind, counts, total)
@@ -111,7 +110,7 @@ def _shape(usage: Mapping[str, object], name: str | None) -> UsageShape:
     if any(_has(usage, key) for key in TOKEN_COLUMNS if key not in {"input_tokens", "output_tokens"}):
         weaker.discard("tenfold")
     found = [kind for kind in fitting if kind.name not in weaker]
-    keys = ", ".join(sorted(usage)) or "none"
+    keys = ", ".join(sorted(map(str, usage)))
     if not found:
         raise UsageError(f"no usage shape has these keys: {keys}. Use tenfold's names ({', '.join(TOKEN_COLUMNS)})")
     if len(found) > 1:
@@ -132,9 +131,9 @@ def _get(usage: Mapping[str, object], path: str) -> object:
         if entries is None:
             return None
         found = [
-            _count(entry.get(listed["leaf"]), path) or 0
+            _count(_spelt(entry, listed["leaf"]), path) or 0
             for entry in _objects(entries, listed["list"])
-            if entry.get(listed["key"]) == listed["value"]
+            if _kind_of(entry, listed["key"], path) == listed["value"].lower()
         ]
         return sum(found)
     node: Mapping[str, object] = usage
@@ -147,6 +146,20 @@ def _get(usage: Mapping[str, object], path: str) -> object:
             raise UsageError(f"usage key {path}: expected an object at {step}, found {held!r}")
         node = cast("Mapping[str, object]", held)
     return node.get(leaf)
+
+
+def _spelt(entry: Mapping[str, object], name: str) -> object:
+    """Look a key up in camelCase or snake_case."""
+    plain = name.replace("_", "").lower()
+    return next((value for key, value in entry.items() if str(key).replace("_", "").lower() == plain), None)
+
+
+def _kind_of(entry: Mapping[str, object], key: str, path: str) -> str:
+    """Read what an entry counts; an enum of an SDK is its text."""
+    value = entry.get(key)
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f"usage key {path}: {key} {value!r} is no text, so it does not say what is counted")
+    return "" if value is None else str.lower(value)
 
 
 def _objects(entries: object, key: str) -> Iterator[Mapping[str, object]]:
@@ -212,6 +225,23 @@ def _unknown_meters(usage: Mapping[str, object], kind: UsageShape) -> tuple[tupl
             if number and path not in known:
                 unknown.append(path)
     return tuple(unknown), summed
+
+
+def _fill_writes(
+    usage: Mapping[str, object], kind: UsageShape, counts: dict[str, int | None], written: int | None
+) -> None:
+    """Let the writes by lifetime give all writes where nothing else does, and never be more than they."""
+    whole = counts.get("cache_write_tokens")
+    parts = [count for count in (_first(usage, (path,)) for path in kind.write_split) if count is not None]
+    if parts:
+        written = sum(parts)
+        whole = whole or None
+    if whole is not None and written is not None and written > whole:
+        key = kind.counts["cache_write_tokens"][0]
+        raise UsageError(f"impossible usage: the writes by lifetime ({written}) are more than {key} {whole}")
+    if whole is None:
+        # What was written for long was written.
+        counts["cache_write_tokens"] = written if written is not None else counts.get("cache_write_long_tokens") or None
 
 
 def _fill_absent(usage: Mapping[str, object], kind: UsageShape, counts: dict[str, int | None]) -> None:

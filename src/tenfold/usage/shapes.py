@@ -45,6 +45,8 @@ class UsageShape(NamedTuple):
         zero_below: Total input below which absent cache counts are 0.
         open_objects: Objects in which every key is a meter: an unknown one there must not be dropped.
         open_known: Paths in them of the default lifetime, which need no column of their own.
+        write_split: Paths of the writes by lifetime, which together are all writes where the count of all is absent
+            or 0 (no log reader's shape has any).
         tier: Paths of the service tier.
         region: Paths of the region that the price depends on.
         plain: The column names are the keys, and any other key is a mistake.
@@ -62,6 +64,7 @@ class UsageShape(NamedTuple):
     zero_below: int = 0
     open_objects: tuple[str, ...] = ()
     open_known: tuple[str, ...] = ()
+    write_split: tuple[str, ...] = ()
     tier: tuple[str, ...] = ()
     region: tuple[str, ...] = ()
     plain: bool = False
@@ -169,14 +172,25 @@ ANTHROPIC = UsageShape(
     tier=("service_tier",),
     region=("inference_geo",),
 )
+
+
+def _of_modality(modality: str, *lists: str) -> tuple[str, ...]:
+    return tuple(f"{name}[modality={modality}].tokenCount" for name in lists)
+
+
+_PROMPT_DETAILS = ("promptTokensDetails", "prompt_tokens_details")
+_ANSWER_DETAILS = (
+    *("candidatesTokensDetails", "candidates_tokens_details"),
+    *("responseTokensDetails", "response_tokens_details"),
+)
 GEMINI = UsageShape(
     name="gemini",
     counts={
         "input_tokens": ("promptTokenCount", "prompt_token_count"),
         "cache_read_tokens": ("cachedContentTokenCount", "cached_content_token_count"),
-        "input_audio_tokens": ("promptTokensDetails[modality=AUDIO].tokenCount",),
-        "input_image_tokens": ("promptTokensDetails[modality=IMAGE].tokenCount",),
-        "input_video_tokens": ("promptTokensDetails[modality=VIDEO].tokenCount",),
+        "input_audio_tokens": _of_modality("AUDIO", *_PROMPT_DETAILS),
+        "input_image_tokens": _of_modality("IMAGE", *_PROMPT_DETAILS),
+        "input_video_tokens": _of_modality("VIDEO", *_PROMPT_DETAILS),
         "output_tokens": (
             "candidatesTokenCount",
             "responseTokenCount",
@@ -184,8 +198,8 @@ GEMINI = UsageShape(
             "response_token_count",
         ),
         "reasoning_tokens": ("thoughtsTokenCount", "thoughts_token_count"),
-        "output_audio_tokens": ("candidatesTokensDetails[modality=AUDIO].tokenCount",),
-        "output_image_tokens": ("candidatesTokensDetails[modality=IMAGE].tokenCount",),
+        "output_audio_tokens": _of_modality("AUDIO", *_ANSWER_DETAILS),
+        "output_image_tokens": _of_modality("IMAGE", *_ANSWER_DETAILS),
     },
     marks=_any_of(
         "promptTokenCount",
@@ -220,6 +234,7 @@ BEDROCK = UsageShape(
         "cache_write_long_tokens": ("cacheDetails[ttl=1h].inputTokens",),
         "output_tokens": ("outputTokens",),
     },
+    write_split=("cacheDetails[ttl=5m].inputTokens", "cacheDetails[ttl=1h].inputTokens"),
     marks=_any_of("cacheReadInputTokens", "cacheWriteInputTokens", "cacheReadInputTokenCount", "cacheDetails"),
     total=("totalTokens",),
     includes_cache=False,
@@ -299,6 +314,8 @@ TOKEN_DETAILS = UsageShape(
         "input_tokens": ("input_tokens",),
         "cache_read_tokens": ("input_token_details.cache_read", "input_token_details.cached_tokens"),
         "cache_write_tokens": ("input_token_details.cache_creation",),
+        # LangChain sets cache_creation to 0 where it gives Anthropic's split by lifetime.
+        "cache_write_long_tokens": ("input_token_details.ephemeral_1h_input_tokens",),
         "input_audio_tokens": ("input_token_details.audio", "input_token_details.audio_tokens"),
         "input_image_tokens": ("input_token_details.image_tokens",),
         "output_tokens": ("output_tokens",),
@@ -306,6 +323,7 @@ TOKEN_DETAILS = UsageShape(
         "output_audio_tokens": ("output_token_details.audio", "output_token_details.audio_tokens"),
     },
     marks=_any_of("input_token_details", "output_token_details"),
+    write_split=("input_token_details.ephemeral_5m_input_tokens", "input_token_details.ephemeral_1h_input_tokens"),
     total=("total_tokens",),
 )
 # LiteLLM's own usage object: OpenAI keys, made inclusive, with Anthropic's cache keys repeated beside them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
+from html import escape
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -243,6 +244,20 @@ class Reading:
         gap = f"; duration unknown for {percent(missing)} of requests, so at least this" if missing else ""
         peak = f"{found.peak} at the peak ({minute(found.peak_at, self.zone)})"
         return f"in flight at once: {number(found.average, 2)} on average, {peak}{gap}"
+
+    def __repr__(self) -> str:
+        """Say what it is in one line."""
+        return f"<Reading {self._bill()}>"
+
+    def _repr_html_(self) -> str:
+        """Show the sentences as a list in a notebook."""
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.sentences())
+        return f"<p>{escape(self._bill())}</p><ul>{lines}</ul>"
+
+    def _bill(self) -> str:
+        total = "no price" if self.coverage.is_unpriced else shown(self.spend_pusd)
+        priced = percent(self.coverage.requests_ratio)
+        return f"{total}, {counted(self.requests, 'request')}, {priced} priced, {self.period()}"
 
     def as_dict(self) -> dict[str, Any]:
         """Give the reading as one JSON document: money as decimal strings, shares as numbers.
