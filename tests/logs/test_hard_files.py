@@ -127,6 +127,14 @@ def test_a_column_that_stands_twice_is_refused(tmp_path, second):
         load(file)
 
 
+def test_paths_that_differ_in_case_alone_are_refused_in_plain_words(tmp_path):
+    file = write(tmp_path / "a.jsonl", [{"t": TS, "i": 100, "o": 5, "T": 105}])
+    columns = {"ts": "t", "input_tokens": "i", "output_tokens": "o", "total_tokens": "T"}
+    with pytest.raises(LogFormatError, match="differ in case alone") as caught:
+        load(file, map={"columns": columns})
+    assert "Binder" not in str(caught.value)
+
+
 def row(name, note="x"):
     return f"{TS},{name},openai,gpt-5,1000,5,{note}\n"
 

@@ -95,7 +95,7 @@ def _staged(
         read = _csv_read(file, held, scan) if held.kind == "csv" else _json_read(file, reader, scan.packing)
         try:
             rows = _make_raw(connection, f"SELECT *, {_UNREAD} FROM {read}", reader, held)
-        except duckdb.Error:
+        except (duckdb.Error, UnicodeDecodeError):  # the engine's message may cut a character in two
             rows = -1  # the strict read stops at the first bad line; the pass below finds them all
         if rows == scan.lines - head_lines:
             return Staged(rows, 1 + head_lines, 0)
@@ -257,6 +257,12 @@ def unreadable(where: str, format_name: str, error: duckdb.Error) -> LogFormatEr
     Returns:
         The error, in one line.
     """
+    if isinstance(error, duckdb.ProgrammingError):
+        # The engine's words are about a statement that the user never wrote.
+        return LogFormatError(
+            f"{where}: cannot be read as {format_name}: two of the columns or paths that are read clash (names that "
+            "differ in case alone count as the same). Rename one of them"
+        )
     said = str(error).strip().splitlines() or ["no reason given"]
     return LogFormatError(f"{where}: cannot be read as {format_name}: {said[0]}")
 
