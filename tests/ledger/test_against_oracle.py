@@ -26,7 +26,7 @@ QUICK = settings(
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
-FULL = settings(QUICK, max_examples=1000)
+FULL = settings(QUICK, max_examples=200)
 
 
 def books(text):
