@@ -106,10 +106,10 @@ def logs(draw: st.DrawFn, book: Book, min_size: int = 0, max_size: int = 30) -> 
 
 
 @st.composite
-def books_and_logs(draw: st.DrawFn, max_size: int = 30) -> tuple[str, list[Row]]:
+def books_and_logs(draw: st.DrawFn, max_size: int = 30, min_size: int = 0) -> tuple[str, list[Row]]:
     """The TOML text of a book, and requests around its edges."""
     text = draw(price_files())
-    return text, draw(logs(read_book([text]), max_size=max_size))
+    return text, draw(logs(read_book([text]), min_size=min_size, max_size=max_size))
 
 
 @st.composite
