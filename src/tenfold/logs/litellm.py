@@ -75,6 +75,13 @@ def unknown_if_failed(total: str, name: str) -> str:
     return f"coalesce(CASE WHEN {FAILED} THEN nullif({given}, '0') ELSE {given} END, {own})"
 
 
+COUNTS = {
+    "input_tokens": unknown_if_failed("r.prompt_tokens", "input_tokens"),
+    "output_tokens": unknown_if_failed("r.completion_tokens", "output_tokens"),
+}
+TOTAL = f"CASE WHEN NOT {FAILED} THEN nullif({sql.text('r.total_tokens')}, '') END"
+
+
 def dedup_key(request: str) -> str:
     """Tell calls apart: by the proxy's own call id; a response's id may be reused by a server.
 
@@ -105,6 +112,10 @@ def common_fields() -> dict[str, str]:
         "service_tier": sql.first("r.metadata.service_tier", f"{USAGE}.service_tier"),
         "operation": f"CASE WHEN {IS_RETRIEVAL} THEN 'retrieve' ELSE r.call_type END",
         "attempt": retries,
+        "session_id": "r.session_id",
+        "project": "r.metadata.user_api_key_project_id",
+        "duration_ms": sql.milliseconds(STARTED, sql.text('r."endTime"')),
+        "ttft_ms": sql.milliseconds(STARTED, sql.text('r."completionStartTime"')),
         "team": sql.first("r.metadata.user_api_key_team_alias", "r.metadata.user_api_key_team_id"),
         "feature": "r.metadata.spend_logs_metadata.feature",
         "environment": "r.metadata.spend_logs_metadata.environment",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader
 from tenfold.logs.litellm import (
-    FAILED,
+    COUNTS,
     FLAGS,
     METADATA_LEAVES,
     SHAPE,
     STARTED,
+    TOTAL,
     USAGE,
     common_fields,
     dedup_key,
-    unknown_if_failed,
 )
 
 LITELLM_PAYLOAD = Reader(
@@ -49,24 +49,17 @@ LITELLM_PAYLOAD = Reader(
         **common_fields(),
         "request_id": "r.id",
         "trace_id": "r.trace_id",
-        "session_id": "r.session_id",
         "org": "r.metadata.user_api_key_org_id",
-        "project": "r.metadata.user_api_key_project_id",
         "user_id": sql.first("r.end_user", "r.metadata.user_api_key_user_id"),
         "api_key_id": sql.first("r.metadata.user_api_key_hash", "r.metadata.user_api_key_alias"),
-        "duration_ms": sql.milliseconds(STARTED, sql.text('r."endTime"')),
-        "ttft_ms": sql.milliseconds(STARTED, sql.text('r."completionStartTime"')),
         "is_stream": sql.text("r.stream"),
         "http_status": sql.first("r.error_information.error_code", "r.metadata.error_information.error_code"),
         "cost_logged_usd": sql.text("r.response_cost"),
     },
     ts=STARTED,
     dedup_key=dedup_key("r.id"),
-    counts={
-        "input_tokens": unknown_if_failed("r.prompt_tokens", "input_tokens"),
-        "output_tokens": unknown_if_failed("r.completion_tokens", "output_tokens"),
-    },
-    total=f"CASE WHEN NOT {FAILED} THEN nullif({sql.text('r.total_tokens')}, '') END",
+    counts=COUNTS,
+    total=TOTAL,
     flags=FLAGS,
     zone="UTC",
     detect=Detect(

@@ -9,15 +9,15 @@ from __future__ import annotations
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader
 from tenfold.logs.litellm import (
-    FAILED,
+    COUNTS,
     FLAGS,
     METADATA_LEAVES,
     SHAPE,
     STARTED,
+    TOTAL,
     USAGE,
     common_fields,
     dedup_key,
-    unknown_if_failed,
 )
 
 LITELLM_SPEND = Reader(
@@ -53,25 +53,18 @@ LITELLM_SPEND = Reader(
     fields={
         **common_fields(),
         "request_id": "r.request_id",
-        "session_id": "r.session_id",
         "org": sql.first("r.organization_id", "r.metadata.user_api_key_org_id"),
-        "project": "r.metadata.user_api_key_project_id",
         "team": sql.first("r.metadata.user_api_key_team_alias", "r.team_id", "r.metadata.user_api_key_team_id"),
         "user_id": sql.first("r.end_user", 'r."user"'),
         "api_key_id": sql.first("r.api_key", "r.metadata.user_api_key_hash"),
         "client": "r.metadata.user_api_key_alias",
-        "duration_ms": sql.milliseconds(STARTED, sql.text('r."endTime"')),
-        "ttft_ms": sql.milliseconds(STARTED, sql.text('r."completionStartTime"')),
         "cost_logged_usd": sql.text("r.spend"),
     },
     ts=STARTED,
     # Ids may be reused by a server, or be the text "None": only the proxy's own call id stands alone.
     dedup_key=dedup_key("r.request_id"),
-    counts={
-        "input_tokens": unknown_if_failed("r.prompt_tokens", "input_tokens"),
-        "output_tokens": unknown_if_failed("r.completion_tokens", "output_tokens"),
-    },
-    total=f"CASE WHEN NOT {FAILED} THEN nullif({sql.text('r.total_tokens')}, '') END",
+    counts=COUNTS,
+    total=TOTAL,
     flags=FLAGS,
     zone="UTC",
     detect=Detect(
