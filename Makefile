@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test full venv lint types layers check notebooks lock bench clean
+.PHONY: demo test full venv lint types layers check notebooks agreement lock bench clean
 
 demo: venv
 	$(BIN)/tenfold demo --out demo-out
@@ -17,10 +17,12 @@ full: venv
 
 venv: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml
+# requirements-peers.lock: litellm without its dependencies; tests read one JSON file of it and never import it.
+$(STAMP): requirements.lock requirements-peers.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"tenfold needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-peers.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
@@ -39,6 +41,9 @@ notebooks: venv
 
 check: lint types layers
 
+agreement: venv
+	$(BIN)/python tests/prices/agreement.py
+
 bench: venv
 	test -x .venv-bench/bin/python || ($(PYTHON) -m venv .venv-bench && .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock && .venv-bench/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .)
 	.venv-bench/bin/python -m benchmarks
@@ -46,6 +51,7 @@ bench: venv
 lock:
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet -o requirements.lock
 	uv pip compile pyproject.toml --extra dev --extra bench --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet -o requirements-bench.lock
+	echo "litellm==1.110.2" | uv pip compile - --no-deps --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet -o requirements-peers.lock
 
 clean:
 	rm -rf $(VENV) .venv-bench demo-out dist

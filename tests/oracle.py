@@ -8,71 +8,57 @@ The order of the rules in `price_request` is the order in which an auditor would
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, tzinfo
-from decimal import ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation, localcontext
-from pathlib import Path
+from datetime import UTC, datetime, tzinfo
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
-Request = Mapping[str, Any]
-Toml = dict[str, Any]
+from oracle_book import EVER, EXACT, RATES, Book, Entry, Request, Window, fits, instant, load_book, lower, read_book
 
-EVER = datetime(1, 1, 1, tzinfo=UTC)  # valid_from of an entry that has none
+__all__ = [
+    "EVER",
+    "Bill",
+    "Book",
+    "Entry",
+    "Priced",
+    "as_billed_saving",
+    "batch_saving",
+    "bill",
+    "disjoint_meters",
+    "find_entry",
+    "find_model",
+    "group",
+    "is_billed",
+    "load_book",
+    "price_request",
+    "read_book",
+    "split_unknown",
+]
+
 STANDARD_WORDS = ("default", "auto", "on_demand")
-TOKEN_RATES = (
-    *("input", "cache_read", "cache_write", "cache_write_long", "input_audio", "input_image", "input_video"),
-    *("output", "reasoning", "output_audio", "output_image"),
-)
-RATES = (*TOKEN_RATES, "web_search")
-WORDS = (
-    *("model", "aliases", "valid_from", "valid_to", "service_tier", "region", "above_input_tokens"),
-    *("ambiguous", "source", "checked", "status", "note"),
-)
-# Parts of a total that an entry may price apart, and the rate that holds for the total.
-PARTS = {
-    **dict.fromkeys(("input_audio", "input_image", "input_video"), "input"),
-    **dict.fromkeys(("reasoning", "output_audio", "output_image"), "output"),
+MEDIA = ("audio", "image", "video")
+MEDIA_OUT = ("output_audio", "output_image", "output_video")
+# Meters that count a column as it is, each unit by itself.
+SINGLE = {
+    "web_search": "web_searches",
+    "web_search_preview": "web_searches_preview",
+    "file_search": "file_searches",
+    "maps_search": "maps_searches",
+    "code_session": "code_sessions",
+    "image": "images",
+    "page": "pages",
+    "character": "characters",
+    "output_time": "output_media_ms",
+    "cache_storage": "cache_storage_token_s",
 }
-# Parts that are priced with their total where the entry has no rate for them; the others are then unpriced.
-FALLS_UNDER_TOTAL = ("input_image", "input_video", "reasoning")
-RATE_OF_METER = {"uncached_input": "input", **{rate: rate for rate in RATES if rate != "input"}}
+OTHER_NAMES = {"input": "uncached_input", "audio_hour": "audio_time", "output_hour": "output_time"}
+RATE_OF_METER = {OTHER_NAMES.get(rate, rate): rate for rate in RATES}
+# Rates for an hour, and what is counted of it: milliseconds, and seconds (times tokens).
+PER_HOUR = {"audio_time": 3_600_000, "output_time": 3_600_000, "cache_storage": 3_600}
 DATE_SUFFIX = re.compile(r"(-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8})$")
-# Sums of any size the tests draw stay exact; anything else raises instead of rounding.
-EXACT = Context(prec=80, traps=[Inexact, InvalidOperation])
 
-
-@dataclass(frozen=True)
-class Entry:
-    """One entry of a price file: the rates of one band of one price list."""
-
-    provider: str
-    model: str
-    tier: str
-    region: str
-    above: int
-    valid_from: datetime
-    valid_to: datetime | None
-    rates: dict[str, Decimal]  # pUSD per token or search
-    ambiguous: str | None = None
-    source: str = ""
-    checked: date | None = None
-
-
-@dataclass
-class Book:
-    """All price entries, and every name a model goes by (all in lower case)."""
-
-    lists: dict[tuple[str, str, str, str], list[Entry]] = field(default_factory=dict)
-    ids: dict[str, set[str]] = field(default_factory=dict)
-    aliases: dict[tuple[str, str], str] = field(default_factory=dict)
-    neutral_regions: dict[str, set[str]] = field(default_factory=dict)
-
-    @property
-    def entries(self) -> list[Entry]:
-        """All entries, those made by region factors included."""
-        return [entry for entries in self.lists.values() for entry in entries]
+CACHED_MEDIA = ("cache_read_audio_tokens", "cache_read_image_tokens", "cache_read_video_tokens")
 
 
 @dataclass(frozen=True)
@@ -104,146 +90,58 @@ class Bill:
     split_unknown: int = 0  # priced rows with a NULL part of a known total
 
 
-def load_book(folder: str | Path) -> Book:
-    """Read every price file of a folder (those with a `provider`)."""
-    return read_book(path.read_text(encoding="utf-8") for path in sorted(Path(folder).glob("*.toml")))
-
-
-def read_book(texts: Iterable[str]) -> Book:
-    """Read price files given as text."""
-    book = Book()
-    for text in texts:
-        toml = tomllib.loads(text, parse_float=Decimal)
-        if "provider" in toml:
-            with localcontext(EXACT):
-                _add_file(book, toml)
-    for key, entries in book.lists.items():
-        places = [(entry.valid_from, entry.above) for entry in entries]
-        if len(places) != len(set(places)):
-            raise ValueError(f"two entries for the same band and date: {key}")
-    return book
-
-
-def _add_file(book: Book, toml: Toml) -> None:
-    provider = _lower(toml, "provider")
-    words = {str(word).lower() for word in toml.get("region_neutral", [])}
-    book.neutral_regions.setdefault(provider, set()).update(words)
-    entries: list[Entry] = []
-    for raw in toml.get("price", []):
-        entry = _read_entry(provider, raw)
-        if raw.get("status") != "withdrawn":  # its names stay known, so that no other model answers to them
-            entries.append(entry)
-        book.ids.setdefault(provider, set()).add(entry.model)
-        for alias in raw.get("aliases", []):
-            known = book.aliases.setdefault((provider, str(alias).lower()), entry.model)
-            if known != entry.model:
-                raise ValueError(f"alias {alias} of {provider} is two models: {known}, {entry.model}")
-    for entry in (*entries, *_regional_entries(entries, toml.get("region_factor", []))):
-        key = (entry.provider, entry.model, entry.tier, entry.region)
-        book.lists.setdefault(key, []).append(entry)
-
-
-def _read_entry(provider: str, raw: Toml) -> Entry:
-    unknown = set(raw) - set(RATES) - set(WORDS)
-    rates = _read_rates(raw)
-    if unknown or ("ambiguous" in raw) == bool(rates):
-        raise ValueError(f"{provider} {raw['model']}: unknown {unknown}, or not just one of rates, ambiguous")
-    return Entry(
-        provider=provider,
-        model=_lower(raw, "model"),
-        tier=_lower(raw, "service_tier", "standard"),
-        region=_lower(raw, "region"),
-        above=raw.get("above_input_tokens", 0),
-        valid_from=_instant(raw["valid_from"]) if "valid_from" in raw else EVER,
-        valid_to=_instant(raw["valid_to"]) if "valid_to" in raw else None,
-        rates=rates,
-        ambiguous=raw.get("ambiguous"),
-        source=raw.get("source", ""),
-        checked=raw.get("checked"),
-    )
-
-
-def _read_rates(raw: Toml) -> dict[str, Decimal]:
-    rates: dict[str, Decimal] = {}
-    for name in RATES:
-        if name not in raw:
-            continue
-        written = str(raw[name])
-        usd = Decimal(written.removesuffix("x"))
-        if written.endswith("x"):
-            usd *= Decimal(str(raw["input"]))
-        # USD per million tokens is 1e6 pUSD a token; USD per 1,000 searches is 1e9 pUSD a search.
-        rates[name] = _whole(usd * (10**6 if name in TOKEN_RATES else 10**9), f"{raw['model']} {name}")
-    return rates
-
-
-def _whole(pusd: Decimal, what: str) -> Decimal:
-    if pusd < 0 or pusd != pusd.to_integral_value():
-        raise ValueError(f"{what}: {pusd} pUSD a unit is negative or finer than 1e-12 USD")
-    return Decimal(int(pusd))
-
-
-def _lower(mapping: Request, key: str, default: str = "") -> str:
-    return str(mapping.get(key) or default).lower()
-
-
-def _instant(value: datetime | date) -> datetime:
-    """A date is its midnight in UTC; an instant keeps its zone, and without one is UTC."""
-    if not isinstance(value, datetime):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def _regional_entries(entries: list[Entry], factors: list[Toml]) -> Iterator[Entry]:
-    """Copy entries without a region into a region, at a factor that starts on a date (or ever)."""
-    for raw in factors:
-        models = {str(model).lower() for model in raw["models"]}
-        factor = Decimal(str(raw["factor"]).removesuffix("x"))
-        start = _instant(raw["valid_from"]) if "valid_from" in raw else EVER
-        for entry in entries:
-            if entry.model not in models or entry.region:
-                continue
-            # What was replaced or over when the factor began never had the factor.
-            same = [e for e in entries if (e.model, e.tier, e.region) == (entry.model, entry.tier, "")]
-            is_replaced = any(entry.valid_from < other.valid_from <= start for other in same)
-            if is_replaced or (entry.valid_to is not None and entry.valid_to <= start):
-                continue
-            rates = {
-                name: _whole(rate * factor, f"{entry.model} {name}") if name in TOKEN_RATES else rate
-                for name, rate in entry.rates.items()
-            }
-            begins = max(entry.valid_from, start)
-            yield replace(entry, region=_lower(raw, "region"), rates=rates, valid_from=begins)
-
-
 def find_model(book: Book, provider: str, name: str) -> str | None:
-    """The id a model name stands for: as written, without `provider/`, without a date; ids before aliases."""
+    """The id a model name stands for: as written, without prefixes, without a date; ids before aliases.
+
+    Only a name that is none of these is held against the provider's patterns.
+    """
     name = name.lower()
-    short = name.removeprefix(f"{provider}/")
+    short = name.removeprefix(f"{provider}/").removeprefix("models/").removeprefix(f"{provider}/")
     for candidate in (name, short, DATE_SUFFIX.sub("", short)):
         if candidate in book.ids.get(provider, set()):
             return candidate
         if (provider, candidate) in book.aliases:
             return book.aliases[provider, candidate]
-    return None
+    fitting = {model for pattern, model in book.patterns.get(provider, []) if fits(pattern, short)}
+    if len(fitting) > 1:
+        raise ValueError(f"{name} of {provider} fits patterns of several models: {fitting}")
+    return next(iter(fitting), None)
+
+
+def find_region(book: Book, provider: str, model: str, word: str) -> str:
+    """The region a log's word stands for, for one model: aliases in file order, then words that mean none."""
+    for words, globs, region in book.region_aliases.get(provider, []):
+        if word in words and (not globs or any(fits(glob, model) for glob in globs)):
+            return region
+    return "" if word in book.neutral_regions.get(provider, set()) else word
 
 
 def find_entry(book: Book, request: Request, at: datetime) -> Entry | None:
     """The one entry that applies to a request at an instant, or None; nothing stands in for a missing one."""
-    provider = _lower(request, "provider")
-    model = find_model(book, provider, _lower(request, "model"))
-    tier = _lower(request, "service_tier", "standard")
+    provider = lower(request, "provider")
+    model = find_model(book, provider, lower(request, "model"))
+    tier = lower(request, "service_tier", "standard")
     tier = "standard" if tier in STANDARD_WORDS else tier
-    region = _lower(request, "region")
-    region = "" if region in book.neutral_regions.get(provider, set()) else region
-    entries = book.lists.get((provider, model or "", tier, region), [])
+    region = find_region(book, provider, model or "", lower(request, "region"))
+    by_window: dict[Window | None, list[Entry]] = {}
+    for entry in book.lists.get((provider, model or "", tier, region), []):
+        by_window.setdefault(entry.window, []).append(entry)
 
+    in_force = {window: found for window, entries in by_window.items() if (found := _in_force(entries, at))}
+    usual = in_force.pop(None, [])
+    now_open = [entries for window, entries in in_force.items() if window is not None and window.is_open(at)]
+    if len(now_open) > 1:
+        raise ValueError(f"two windows are open at {at}: {now_open}")
+    # A band starts strictly above its threshold; the band from 0 is for everything, 0 tokens too.
+    bands = [e for e in (now_open[0] if now_open else usual) if e.above == 0 or request["input_tokens"] > e.above]
+    return max(bands, key=lambda entry: entry.above, default=None)
+
+
+def _in_force(entries: list[Entry], at: datetime) -> list[Entry]:
+    """The newest started list, unless it is over: it does not give way to the one it had replaced."""
     started = [entry for entry in entries if entry.valid_from <= at]
     newest = max((entry.valid_from for entry in started), default=EVER)
-    in_force = [e for e in started if e.valid_from == newest and (e.valid_to is None or at < e.valid_to)]
-    # A band starts strictly above its threshold; the band from 0 is for everything, 0 tokens too.
-    bands = [e for e in in_force if e.above == 0 or request["input_tokens"] > e.above]
-    return max(bands, key=lambda entry: entry.above, default=None)
+    return [e for e in started if e.valid_from == newest and (e.valid_to is None or at < e.valid_to)]
 
 
 def price_request(book: Book, request: Request, price_at: datetime | None = None) -> Priced:
@@ -262,27 +160,32 @@ def _price(book: Book, request: Request, price_at: datetime | None) -> Priced:  
     at = price_at or request.get("ts")
     if at is None:
         return Priced("ambiguous", None, reason="no date to price at")
-    entry = find_entry(book, request, _instant(at))
+    entry = find_entry(book, request, instant(at))
     if entry is None:
         return Priced("unpriced_model", None, reason="nothing for this model, tier, region and date")
     if entry.ambiguous is not None:
         return Priced("ambiguous", None, entry=entry, reason=entry.ambiguous)
 
     units = disjoint_meters(entry, request)
-    unpriced = [meter for meter, n in units.items() if n > 0 and RATE_OF_METER[meter] not in entry.rates]
+    # Reads and audio need their rates even where all of them are cached media, which are counted elsewhere.
+    counts = {**units, "cache_read": _count(request, "cache_read_tokens")}
+    counts["input_audio"] = media_apart(entry, request)["audio"]
+    unpriced = [meter for meter, n in counts.items() if n > 0 and RATE_OF_METER[meter] not in entry.rates]
     if unpriced:
         return Priced("unpriced_meter", None, entry=entry, reason=f"no rate: {unpriced}")
-    media = units["input_audio"] + units["input_image"] + units["input_video"]
-    if media > 0 and (units["cache_read"] > 0 or _count(request, "cache_write_tokens") > 0):
+    media = media_apart(entry, request)
+    read, written = _count(request, "cache_read_tokens"), _count(request, "cache_write_tokens")
+    is_cached_unknown = any(n > 0 and request.get(f"cache_read_{kind}_tokens") is None for kind, n in media.items())
+    if sum(media.values()) > 0 and (written > 0 or (read > 0 and is_cached_unknown)):
         return Priced("ambiguous", None, entry=entry, reason="how much of the media was cached is unknown")
-    apart = media + units["reasoning"] + units["output_audio"] + units["output_image"]
+    apart = sum(media.values()) + units["reasoning"] + sum(units[part] for part in MEDIA_OUT)
     if apart > 0 and _overlaps(request):
         return Priced("ambiguous", None, entry=entry, reason="the parts exceed their total, and some are priced apart")
     negative = [meter for meter, n in units.items() if n < 0]
     if negative:
         raise ValueError(f"impossible usage, more in the parts than in the whole: {negative}")
 
-    meters = {meter: (n, n * entry.rates[RATE_OF_METER[meter]]) for meter, n in units.items() if n > 0}
+    meters = {meter: (n, _cost(entry, meter, n)) for meter, n in units.items() if n > 0}
     cost = sum((amount for _, amount in meters.values()), Decimal(0))
     is_free = all(rate == 0 for rate in entry.rates.values())
     return Priced("known_zero" if is_free else "priced", cost, meters, entry)
@@ -298,36 +201,74 @@ def split_unknown(request: Request) -> bool:
     return _count(request, "input_tokens") > 0 and request.get("cache_read_tokens") is None
 
 
+def _cost(entry: Entry, meter: str, units: int) -> Decimal:
+    """Units times rate; what is priced by the hour is rounded to the nearest whole pUSD, a half to the even one."""
+    amount = units * entry.rates[RATE_OF_METER[meter]]
+    hour = PER_HOUR.get(meter)
+    if hour is None:
+        return amount
+    whole, rest = divmod(int(amount), hour)
+    is_up = 2 * rest > hour or (2 * rest == hour and whole % 2 == 1)
+    return Decimal(whole + is_up)
+
+
 def _overlaps(request: Request) -> bool:
-    """Whether the parts of input or of output, taken together, exceed their total."""
-    inputs = ("cache_read", "cache_write", "input_audio", "input_image", "input_video")
-    outputs = ("reasoning", "output_audio", "output_image")
-    return sum(_count(request, f"{part}_tokens") for part in inputs) > _count(request, "input_tokens") or sum(
-        _count(request, f"{part}_tokens") for part in outputs
-    ) > _count(request, "output_tokens")
+    """Whether the parts of input or of output, taken together, exceed their total.
+
+    Media known to be cached are in the reads and in the tokens of their kind, and are counted once.
+    """
+    parts_in = ("cache_read", "cache_write", *(f"input_{kind}" for kind in MEDIA))
+    twice = sum(_count(request, f"cache_read_{kind}_tokens") for kind in MEDIA)
+    total_in = sum(_count(request, f"{part}_tokens") for part in parts_in) - twice
+    total_out = sum(_count(request, f"{part}_tokens") for part in ("reasoning", *MEDIA_OUT))
+    return total_in > _count(request, "input_tokens") or total_out > _count(request, "output_tokens")
+
+
+def media_apart(entry: Entry, request: Request) -> dict[str, int]:
+    """Media input that is not priced as all input is, by kind, cached tokens still in it."""
+    media: dict[str, int] = {}
+    for kind in MEDIA:
+        rate = entry.rates.get(f"input_{kind}")
+        is_input = rate == entry.rates.get("input") if rate is not None else kind != "audio"
+        media[kind] = 0 if is_input else _count(request, f"input_{kind}_tokens")
+    return media
 
 
 def disjoint_meters(entry: Entry, request: Request) -> dict[str, int]:
-    """Cut inclusive counts into meters that hold each token once; only parts priced apart are cut out."""
-    units: dict[str, int] = {}
-    for part, whole in PARTS.items():
-        is_apart = part in entry.rates or part not in FALLS_UNDER_TOTAL
-        if part == "input_audio":  # at the rate of all input it is input, and may overlap with a cache
-            is_apart = entry.rates.get(part) != entry.rates.get(whole)
-        units[part] = _count(request, f"{part}_tokens") if is_apart else 0
+    """Cut inclusive counts into meters that hold each unit once; only parts priced apart are cut out."""
+    media = media_apart(entry, request)
+    # Cached media come off their kind where it is apart, and off the reads where they have a rate of their own.
+    known = {kind: _count(request, f"cache_read_{kind}_tokens") for kind in MEDIA}
+    off_kind = {kind: known[kind] if media[kind] > 0 else 0 for kind in MEDIA}
+    off_reads = {kind: known[kind] if f"cache_read_{kind}" in entry.rates else 0 for kind in MEDIA}
     read, written = _count(request, "cache_read_tokens"), _count(request, "cache_write_tokens")
     long = _count(request, "cache_write_long_tokens")
-    parts_in = sum(units[part] for part, whole in PARTS.items() if whole == "input")
-    parts_out = sum(units[part] for part, whole in PARTS.items() if whole == "output")
+    reasoning = _count(request, "reasoning_tokens") if "reasoning" in entry.rates else 0
+    media_out = {part: _count(request, f"{part}_tokens") for part in MEDIA_OUT}
     return {
-        **units,
-        "uncached_input": _count(request, "input_tokens") - read - written - parts_in,
-        "cache_read": read,
+        "uncached_input": _count(request, "input_tokens")
+        - (read + written + sum(media.values()))
+        + sum(off_kind.values()),
+        **{f"input_{kind}": media[kind] - off_kind[kind] for kind in MEDIA},
+        "cache_read": read - sum(off_reads.values()),
+        **{f"cache_read_{kind}": off_reads[kind] for kind in MEDIA},
         "cache_write": written - long,
         "cache_write_long": long,
-        "output": _count(request, "output_tokens") - parts_out,
-        "web_search": _count(request, "web_searches"),
+        "output": _count(request, "output_tokens") - reasoning - sum(media_out.values()),
+        "reasoning": reasoning,
+        **media_out,
+        **{meter: _count(request, column) for meter, column in SINGLE.items()},
+        "audio_time": _billed_audio_ms(entry, _count(request, "input_audio_ms")),
+        "request": 1 if "request" in entry.rates else 0,
     }
+
+
+def _billed_audio_ms(entry: Entry, ms: int) -> int:
+    """Whole steps of the audio heard, and no less than the least that is billed; nothing for nothing."""
+    if ms <= 0:
+        return 0
+    step = entry.round_audio_ms or 1
+    return max(entry.min_audio_ms, -(-ms // step) * step)
 
 
 def _count(request: Request, column: str) -> int:
@@ -364,7 +305,7 @@ def group(
     groups: dict[tuple[Any, ...], list[Request]] = {}
     for request in requests:
         ts = request.get("ts")
-        day = None if ts is None else _instant(ts).astimezone(zone).date()
+        day = None if ts is None else instant(ts).astimezone(zone).date()
         place = tuple(day if key == "day" else request.get(key) for key in keys)
         groups.setdefault(place, []).append(request)
     return {place: bill(book, rows, at) for place, rows in groups.items()}
@@ -384,7 +325,13 @@ def batch_saving(
     def moved(request: Request) -> Request:
         kept = EXACT.multiply(Decimal(_count(request, "cache_read_tokens")), cache_hit_factor)
         kept_tokens = int(kept.to_integral_value(ROUND_HALF_UP))
-        return {**request, "service_tier": "batch", "cache_read_tokens": kept_tokens}
+        # Cached media are parts of the reads: kept in the same share, rounded down so that they stay parts.
+        media = {
+            column: int(EXACT.multiply(Decimal(request[column]), cache_hit_factor))
+            for column in CACHED_MEDIA
+            if request.get(column) is not None
+        }
+        return {**request, **media, "service_tier": "batch", "cache_read_tokens": kept_tokens}
 
     return _saving(book, filter(eligible_predicate, requests), moved)
 
@@ -395,7 +342,11 @@ def as_billed_saving(book: Book, requests: Iterable[Request]) -> Decimal:
     Per row: reads x (input - read) - writes x (write - input), short and long writes at their own rates.
     """
     none = {"cache_read_tokens": 0, "cache_write_tokens": 0, "cache_write_long_tokens": 0}
-    return EXACT.minus(_saving(book, requests, lambda request: {**request, **none}))
+
+    def uncached(request: Request) -> Request:
+        return {**request, **none, **{column: 0 for column in CACHED_MEDIA if request.get(column) is not None}}
+
+    return EXACT.minus(_saving(book, requests, uncached))
 
 
 def _saving(book: Book, requests: Iterable[Request], change: Callable[[Request], Request]) -> Decimal:

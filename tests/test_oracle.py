@@ -379,3 +379,38 @@ def test_batch_loses_reads_and_leaves_alone_what_has_no_batch_price():
     assert batch_saving(BOOK, [row, *other], lambda request: request["model"] != "gpt-5", Decimal(1)) == 0
     # all reads kept: everything halves
     assert batch_saving(BOOK, [row], lambda _: True, Decimal(1)) == Decimal("899.4375") * MILLION
+
+
+RULES = """
+m          | patterns=["m-preview-*"], input=1, cache_read=0.1, input_image=5, cache_read_image=0.3, request=5, output=2
+m          | weekdays=["tue"]; hours=["09:00-18:00"]; zone="Europe/Berlin", input=3, output=2
+w          | input=1, output=2, audio_hour=0.36, min_audio_s=10, round_audio_s=6, output_hour=0.0000018
+w          | region="eu", input=7, output=2
+"""
+TUESDAY = datetime(2026, 9, 1, 6, 59, tzinfo=UTC)  # 08:59 in Berlin
+
+
+@pytest.mark.parametrize(
+    ("request_", "pusd"),
+    [
+        (use("m", 1_000, 0, ts=TUESDAY), 1_000 * MILLION + 5 * 10**9),
+        (use("m", 1_000, 0, ts=TUESDAY.replace(hour=7, minute=0)), 3_000 * MILLION),  # its list has no fee
+        (use("m", 1_000, 0, ts=TUESDAY.replace(hour=16, minute=0)), 1_000 * MILLION + 5 * 10**9),
+        (use("m", 1_000, 0, ts=datetime(2026, 9, 2, 8, tzinfo=UTC)), 1_000 * MILLION + 5 * 10**9),
+        (use("m", 1_000, 0, ts=datetime(2026, 11, 3, 7, 30, tzinfo=UTC)), 1_000 * MILLION + 5 * 10**9),  # 08:30: winter
+        (use("acme/models/M-Preview-7", 1_000, 0), 1_000 * MILLION + 5 * 10**9),
+        # 100 images apart, 200 of 500 reads images, 400 more input: 100 x 5 + 200 x 0.3 + 300 x 0.1 + 400
+        (use("m", 1_000, 0, r=500, image=300, cache_read_image_tokens=200), 990 * MILLION + 5 * 10**9),
+        (use("w", 0, 0, input_audio_ms=1), 10**9),  # 10 s of 0.0001 USD
+        (use("w", 0, 0, input_audio_ms=12_001), 18 * 10**8),
+        (use("w", 0, 0, output_media_ms=3), 2),  # 1.5, to the even one
+        (use("w", 0, 0, output_media_ms=5), 2),
+        (use("w", 1, 0, region="Frankfurt"), 7 * MILLION),
+        (use("w", 1, 0, region="global"), 7 * MILLION),  # an alias goes before the neutral words
+        (use("m", 1_000, 0, region="global", ts=TUESDAY), 1_000 * MILLION + 5 * 10**9),
+    ],
+)
+def test_windows_patterns_aliases_and_time_by_hand(request_: dict[str, Any], pusd: int):
+    text = book_text(RULES.replace("; ", ", "), 'region_neutral = ["global"]')
+    text += '[[region_alias]]\nwords = ["frankfurt", "GLOBAL"]\nregion = "eu"\nmodels = ["w*"]\n'
+    assert price_request(read_book([text]), request_).cost_pusd == pusd

@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from oracle import bill, find_entry, group, price_request, read_book
+from oracle import EVER, RATE_OF_METER, bill, find_entry, group, price_request, read_book
+from oracle_book import TOKEN_RATES
 from strategies import books_and_logs, price_files
 
 
@@ -21,7 +22,7 @@ def test_drawn_logs_can_be_billed_and_their_parts_add_up(drawn: tuple[str, list[
     parts = group(book, rows, ["day", "team"]).values()
     assert sum((part.total_pusd for part in parts), Decimal(0)) == total.total_pusd
     assert sum((amount for _, amount in total.by_meter.values()), Decimal(0)) == total.total_pusd
-    tokens = sum(units for meter, (units, _) in total.by_meter.items() if meter != "web_search")
+    tokens = sum(units for meter, (units, _) in total.by_meter.items() if RATE_OF_METER[meter] in TOKEN_RATES)
     billed = [row for row in rows if (result := price_request(book, row)).meters and result.entry]
     assert tokens == sum(row["input_tokens"] + row["output_tokens"] for row in billed)
 
@@ -50,11 +51,13 @@ def test_the_strategies_reach_every_status_of_a_billed_request():
 @given(price_files(), st.integers(0, 2))
 def test_prices_change_only_at_the_edges_that_the_book_names(text: str, hours: int):
     book = read_book([text])
-    edges = sorted({edge for e in book.entries for edge in (e.valid_from, e.valid_to) if edge is not None})
+    edges = sorted({edge for e in book.entries for edge in (e.valid_from, e.valid_to) if edge not in (None, EVER)})
+    windows = {entry.window for entry in book.entries if entry.window is not None}
     for entry in book.entries:
         for edge in edges:
             later = edge + timedelta(hours=hours)
-            if any(edge < other <= later for other in edges):
+            is_turned = any(window.is_open(edge) != window.is_open(later) for window in windows)
+            if is_turned or any(edge < other <= later for other in edges):
                 continue
             request_ = {"provider": entry.provider, "model": entry.model, "service_tier": entry.tier}
             request_ |= {"region": entry.region, "input_tokens": entry.above + 1}

@@ -5,12 +5,13 @@ The public names are loaded when first used, so ``import tenfold`` takes no heav
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenfold.errors import NotEvaluable, TenfoldError
     from tenfold.ledger import Ledger, attribute
+    from tenfold.ledger.many import price_many
     from tenfold.logs import Log, load, open_log
     from tenfold.planning import Plan, plan
     from tenfold.prices import PriceBook, price_book
@@ -34,6 +35,7 @@ _HOME = {
     "plan": "tenfold.planning",
     "price": "tenfold.prices.single",
     "price_book": "tenfold.prices",
+    "price_many": "tenfold.ledger.many",
     "review": "tenfold.reviewing",
 }
 
@@ -52,12 +54,15 @@ __all__ = [
     "plan",
     "price",
     "price_book",
+    "price_many",
     "review",
 ]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 -- any public name
     if name == "__version__":
+        from importlib import metadata  # takes longer than all of the pricing path
+
         return metadata.version("tenfold")
     if name not in _HOME:
         raise AttributeError(f"module 'tenfold' has no attribute {name!r}")

@@ -13,11 +13,23 @@ NONE = "(none)"
 # Every meter in one column for people: the column's key, its heading, its meters. One grouping for all tables.
 METER_GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("uncached", "uncached in", ("uncached_input",)),
-    ("read", "cache read", ("cache_read",)),
+    ("read", "cache read", ("cache_read", "cache_read_audio", "cache_read_image", "cache_read_video")),
     ("write", "cache write", ("cache_write", "cache_write_long")),
-    ("media", "media", ("input_audio", "input_image", "input_video", "output_audio", "output_image")),
+    (
+        "media",
+        "media",
+        (
+            *("input_audio", "input_image", "input_video", "output_audio", "output_image", "output_video"),
+            *("image", "page", "character", "audio_time", "output_time"),
+        ),
+    ),
     ("output", "output", ("output", "reasoning")),
-    ("calls", "calls", ("web_search",)),
+    ("storage", "cache storage", ("cache_storage",)),
+    (
+        "calls",
+        "calls",
+        ("web_search", "web_search_preview", "file_search", "maps_search", "code_session", "request"),
+    ),
 )
 _STATUS_WORDS = {
     "usage_missing": "no usage logged",

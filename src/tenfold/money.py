@@ -91,6 +91,20 @@ def to_float_usd(pusd: int) -> float:
     return pusd / PUSD_PER_USD
 
 
+def divided(numerator: int, denominator: int) -> int:
+    """Divide whole numbers, rounded half-even: the one rounding of amounts.
+
+    Args:
+        numerator: An amount times a quantity.
+        denominator: Above zero.
+
+    Returns:
+        The nearest whole number; the even one of two that are as near.
+    """
+    whole, rest = divmod(numerator, denominator)
+    return whole + (2 * rest > denominator or (2 * rest == denominator and whole % 2 == 1))
+
+
 def share_out(total: int, weights: Sequence[int]) -> list[int]:
     """Split an amount by weights so that the parts sum to it exactly (largest remainder).
 

@@ -143,7 +143,7 @@ def test_levers_document(as_json, db):
 
 
 def test_prices_show_and_check(as_json, run):
-    history = as_json("prices", "show", "gpt-5.6-luna")["history"]
+    history = as_json("prices", "show", "gpt-5.6-luna", "--provider", "openai")["history"]
     standard = [row for row in history if (row["service_tier"], row["above_input_tokens"]) == ("standard", 0)]
     assert [row["rates_usd"]["input"] for row in standard if not row["region"]] == ["1.00", "0.20"]
     assert run("prices", "show", "gpt-nothing")[0] == 3

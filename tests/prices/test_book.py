@@ -143,7 +143,7 @@ def test_a_bad_entry_is_named(book_of, body, says):
 
 
 def test_twins_and_shared_ids_are_refused(book_of):
-    with pytest.raises(PriceFileError, match="entry 2.*same model, tier, region, date and band as entry 1"):
+    with pytest.raises(PriceFileError, match="entry 2.*same model, tier, region, date, hours and band as entry 1"):
         book_of(entry("input = 3\noutput = 15"), entry("input = 4\noutput = 15"))
     with pytest.raises(PriceFileError, match='alias "b" is a model of its own'):
         book_of(entry('aliases = ["b"]\ninput = 3\noutput = 15', "a"), entry("input = 3\noutput = 15", "b"))

@@ -6,6 +6,10 @@ from importlib import resources
 import pytest
 import sqlglot
 
+from tenfold.ledger import metering
+from tenfold.prices.meters import meters
+from tenfold.store import cells
+
 FILES = sorted(item.name for item in (resources.files("tenfold.store") / "sql").iterdir() if item.name.endswith(".sql"))
 # Names that one of the two engines lacks or means differently.
 NOT_SHARED = re.compile(
@@ -13,6 +17,14 @@ NOT_SHARED = re.compile(
     r"sha2|ignore\s+nulls|div)\b|//|<=>|`|\"",
     re.IGNORECASE,
 )
+
+WORDS = {
+    "priced": metering.pricing_words(meters()),
+    "totals": metering.total_words(meters()),
+    "cells_grouped": cells.grouping_words(),
+    "cells_cube": {"sums": cells.sums()},
+    "cells_mixed": {"counts": cells.counts()},
+}
 
 
 def text(name):
@@ -32,7 +44,9 @@ def test_only_shared_names(name):
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("dialect", ["duckdb", "spark"])
 def test_parses_on_both(name, dialect):
-    filled = re.sub(r"\{(inner_)?dimensions\}", "team,", body(name))
+    words = WORDS.get(name.removesuffix(".sql"), {})
+    filled = re.sub(r"\{(\w+)\}", lambda found: words.get(found[1], found[0]), body(name))
+    filled = re.sub(r"\{(inner_)?dimensions\}", "team,", filled)
     filled = re.sub(r"\{condition\}|\{where\}", "true", filled)
     filled = re.sub(r"\{\w+\}", "some_view", filled)
     assert len(sqlglot.parse(filled, dialect=dialect)) == 1
@@ -44,6 +58,11 @@ def test_header_says_what_it_is(name):
     assert head
     assert any("in:" in line for line in head)
     assert any("out:" in line for line in head)
+
+
+def test_only_shared_names_in_what_is_filled_in():
+    for text in [text for words in WORDS.values() for text in words.values()]:
+        assert NOT_SHARED.search(text) is None
 
 
 def test_the_lint_can_fail():

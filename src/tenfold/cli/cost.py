@@ -27,7 +27,7 @@ from tenfold.cli.common import (
     report_zone,
 )
 from tenfold.errors import NotEvaluable
-from tenfold.ledger import Composition, Ledger, attribute, check_dimensions, grain_text
+from tenfold.ledger import Composition, Costs, Ledger, attribute, check_dimensions, grain_text
 from tenfold.money import usd_text
 
 _NAMED = 4  # groups without a price that are named on the screen; --json has all
@@ -111,8 +111,19 @@ def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
         "price_at": ledger.price_at.isoformat() if ledger.price_at else None,
         "zone": ledger.window.zone,
         "by": list(mix.by),
-        "rows": mix.rows(),
+        **_own_prices(ledger, mix),
     }
+
+
+def _own_prices(ledger: Ledger, mix: Composition) -> dict[str, Any]:
+    """Give the rows; where the book holds prices of your own, list, contracted and effective cost beside them."""
+    if not ledger.book.is_own:
+        return {"rows": mix.rows()}
+    costs = ledger.costs(mix.by)
+    by_group = costs.rows()
+    groups = [tuple(row[name] for name in mix.by) for row in mix.ordered().rows(named=True)]
+    rows = [{**row, **by_group[group]} for row, group in zip(mix.rows(), groups, strict=True)]
+    return {**costs.as_dict(), "rows": rows}
 
 
 def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
@@ -133,6 +144,8 @@ def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
     if ledger.price_at:
         screen.line(f"what-if: every request priced at {ledger.price_at.isoformat()}, not when it ran", style="yellow")
     screen.line(_coverage_line(ledger))
+    if ledger.book.is_own:
+        _show_costs(screen, ledger.costs())
     if mix.by and mix.total_pusd:
         screen.line()
         screen.table(_table(mix))
@@ -143,6 +156,21 @@ def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
     for row in coverage.unpriced[:_NAMED]:
         if row["price_status"] == "unpriced_model":
             screen.line(f"not priced: {row['reason']}", style="yellow")
+
+
+def _show_costs(screen: Screen, costs: Costs) -> None:
+    """Say list, contracted and effective cost, and what commitments cost beside."""
+    said = [f"{kind} {display.small_dollars(costs.total(kind))}" for kind in ("list", "contracted", "effective")]
+    screen.line(" · ".join(said))
+    for one in costs.commitments:
+        left = f", {display.small_dollars(one.unallocated_pusd)} unused" if one.unallocated_pusd else ""
+        screen.line(
+            f"{one.commitment.name}: {display.small_dollars(one.flat_pusd)} flat over "
+            f"{display.counted(one.requests, 'request')}{left}"
+        )
+        note = one.as_dict()["note"]
+        if note:
+            screen.line(f"{one.commitment.name}: {note}", style="yellow")
 
 
 def _coverage_line(ledger: Ledger) -> str:

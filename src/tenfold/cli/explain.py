@@ -11,6 +11,7 @@ from tenfold import logs
 from tenfold.cli.common import Db, Json, PriceAt, Prices, PricesOnly, Screen, book_of, instant, plain_table, print_json
 from tenfold.ledger import attribute
 from tenfold.logs import detect, files
+from tenfold.prices.meters import meters, rate_text
 
 
 def explain(
@@ -84,11 +85,12 @@ def _show(trace: dict[str, Any]) -> None:
     rows.append(("prices", trace["card_version"]))
     screen.said(rows)
     screen.line()
-    table = plain_table(("meter", False), ("units", True), ("USD per million", True), ("cost USD", True))
-    for name, meter in trace["meters"].items():
-        units = meter.get("calls", meter["tokens"])
-        rate = "no price" if meter["rate_pusd"] is None else f"{meter['rate_pusd'] / 1_000_000:g}"
-        table.add_row(name, f"{units:,}", rate, meter["cost_usd"] or "")
+    table = plain_table(("meter", False), ("units", True), ("USD", True), ("cost USD", True))
+    for meter in meters():
+        line = trace["meters"].get(meter.name)
+        if line:
+            units = line["tokens"] or line.get(meter.unit, 0)
+            table.add_row(meter.name, f"{units:,}", rate_text(meter, line["rate_pusd"]), line["cost_usd"] or "")
     if trace["meters"]:
         screen.table(table)
     if "line" in trace:

@@ -10,6 +10,7 @@ import typer
 from tenfold.cli.common import Json, Prices, PricesOnly, Screen, book_of, plain_table, print_json
 from tenfold.errors import NotEvaluable, UsageError
 from tenfold.money import usd_text
+from tenfold.prices.meters import meters, rate_text
 from tenfold.prices.single import CallPrice
 from tenfold.prices.single import price as price_call
 
@@ -78,10 +79,12 @@ def _show(found: CallPrice) -> None:
     screen = Screen()
     cost = "no price" if found.cost_pusd is None else f"${usd_text(found.cost_pusd)}"
     screen.line(f"{cost}   {found.status}", style="bold")
-    table = plain_table(("meter", False), ("units", True), ("USD per million", True), ("cost USD", True))
-    for name, line in found.meters.items():
-        rate = "no price" if line.rate_pusd is None else f"{line.rate_pusd / 1_000_000:g}"
-        table.add_row(name, f"{line.units:,}", rate, usd_text(line.cost_pusd) or "")
+    table = plain_table(("meter", False), ("units", True), ("USD", True), ("cost USD", True))
+    for meter in meters():
+        line = found.meters.get(meter.name)
+        if line:
+            rate = rate_text(meter, line.rate_pusd)
+            table.add_row(meter.name, f"{line.units:,}", rate, usd_text(line.cost_pusd) or "")
     if found.meters:
         screen.table(table)
     if found.entry:

@@ -7,15 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
+from tenfold.cli import prices_diff, prices_import, prices_reprice
 from tenfold.cli.common import Json, Prices, PricesOnly, Screen, book_of, plain_table, print_json
 from tenfold.errors import NotEvaluable, near
 from tenfold.money import usd_text
-from tenfold.prices.book import EVER, Entry, PriceBook, PriceList
+from tenfold.prices.book import EVER, FOREVER, Entry, PriceBook, PriceList
 from tenfold.prices.check import check as lint
 from tenfold.prices.meters import meters
 from tenfold.prices.words import canonical_provider
 
 app = typer.Typer(help="Look at the price book and check it.", no_args_is_help=True)
+app.command("import")(prices_import.import_prices)
+app.command("diff")(prices_diff.diff)
+app.command("reprice")(prices_reprice.reprice)
 
 
 @app.command("check")
@@ -53,26 +57,59 @@ def show(
             {"card_version": book.version, "model": model, "history": [_as_dict(one, entry) for one, entry in rows]}
         )
         return
-    _show(rows)
+    _show(rows, datetime.now(tz=UTC))
 
 
-def _show(rows: list[tuple[PriceList, Entry]]) -> None:
-    used = [(i, meter) for i, meter in enumerate(meters()) if any(entry.rates[i] is not None for _, entry in rows)]
+def _show(rows: list[tuple[PriceList, Entry]], today: datetime) -> None:
     screen = Screen()
     for provider, model in dict.fromkeys((entry.provider, entry.model) for _, entry in rows):
-        table = plain_table(("tier", False), ("from", False), ("above", True), *((m.price, True) for _, m in used))
-        for one, entry in rows:
-            if (entry.provider, entry.model) == (provider, model):
-                rates = [_rate(entry, i, meter.per) for i, meter in used]
-                tier = " ".join(part for part in (entry.tier, entry.region) if part)
-                since = "" if one.valid_from == EVER else one.valid_from.date().isoformat()
-                table.add_row(tier, since, f"{entry.above:,}" if entry.above > 0 else "", *rates)
+        own = [(one, entry) for one, entry in rows if (entry.provider, entry.model) == (provider, model)]
+        used = [(i, m) for i, m in enumerate(meters()) if any(entry.rates[i] is not None for _, entry in own)]
+        facts = [_facts(one, entry) for one, entry in own]
+        shown = [name for name in facts[0] if name == "tier" or any(fact[name] for fact in facts)]
+        table = plain_table(*((name, name == "above") for name in shown), *((m.price, True) for _, m in used))
+        for fact, (one, entry) in zip(facts, own, strict=True):
+            style = None if one.valid_from <= today < one.valid_to else "dim"
+            table.add_row(*(fact[name] for name in shown), *(_rate(entry, i, m.per) for i, m in used), style=style)
         screen.line(f"{provider}: {model}", style="bold")
         screen.table(table)
+    kinds = dict.fromkeys(
+        _UNITS[meter.price] for i, meter in enumerate(meters())
+        if meter.price in _UNITS and any(entry.rates[i] is not None for _, entry in rows)
+    )  # fmt: skip
     screen.line(
-        "USD per million tokens, web_search per 1,000 calls; no date: as long as the book knows it", style="dim"
+        f"USD per million tokens{''.join(f', {kind}' for kind in kinds)}. No date: as long as the book knows it. "
+        "Dim: not in force today",
+        style="dim",
     )
-    screen.said(("note", note) for note in dict.fromkeys(t for _, e in rows for t in (e.ambiguous, e.note) if t))
+    notes = dict.fromkeys(text for _, entry in rows for text in (entry.ambiguous, entry.adjusted, entry.note) if text)
+    screen.said(("note", note) for note in notes)
+
+
+def _facts(one: PriceList, entry: Entry) -> dict[str, str]:
+    return {
+        "tier": entry.tier,
+        "region": entry.region,
+        "from": "" if one.valid_from == EVER else _day(one.valid_from),
+        "to": "" if one.valid_to == FOREVER else _day(one.valid_to),
+        "hours": one.window.text() if one.window else "",
+        "above": f"{entry.above:,}" if entry.above > 0 else "",
+        "status": "" if entry.status == "confirmed" else entry.status,
+        "yours": "yours" if entry.layer == "contract" else "",
+    }
+
+
+_UNITS = {
+    "web_search": "searches per 1,000", "web_search_preview": "searches per 1,000", "file_search": "searches per 1,000",
+    "maps_search": "searches per 1,000", "request": "request per 1,000", "page": "page per 1,000",
+    "image": "image each", "code_session": "session each", "audio_hour": "audio_hour per hour of input audio",
+    "output_hour": "output_hour per hour generated", "cache_storage": "cache_storage per million tokens an hour",
+    "character": "character per million",
+}  # fmt: skip
+
+
+def _day(instant: datetime) -> str:
+    return instant.strftime("%Y-%m-%d" if instant.hour == instant.minute == 0 else "%Y-%m-%d %H:%MZ")
 
 
 def _rate(entry: Entry, index: int, per: int) -> str:
@@ -101,6 +138,7 @@ def _as_dict(one: PriceList, entry: Entry) -> dict[str, Any]:
     }
     return {
         **entry.as_dict(one.valid_from, one.valid_to),
+        "hours": one.window.text() if one.window else None,
         "rates_usd": {name: rate for name, rate in rates.items() if rate is not None},
         "ambiguous": entry.ambiguous or None,
     }

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from tenfold.display import nothing_priced
+from tenfold.ledger.costs import Costs, costs
 from tenfold.ledger.coverage import Coverage, coverage
 from tenfold.ledger.explain import explain
 from tenfold.ledger.session import KEY_COLUMNS, TIME_GRAINS, Session, Window, check_dimensions, grain_text
@@ -26,6 +27,7 @@ __all__ = [
     "KEY_COLUMNS",
     "TIME_GRAINS",
     "Composition",
+    "Costs",
     "Coverage",
     "Ledger",
     "Session",
@@ -160,6 +162,24 @@ class Ledger:
         """The priced share in requests, tokens and money, and what is not priced, by name."""
         with self.session() as session:
             return coverage(session)
+
+    def costs(self, by: Sequence[str] = ()) -> Costs:
+        """Give list, contracted and effective cost side by side.
+
+        Args:
+            by: Columns of ``requests``, or day, week, month, quarter, year.
+
+        Returns:
+            The costs; list and contracted are equal where the book holds no prices of your own.
+
+        Raises:
+            ColumnError: A dimension does not exist; names the near match.
+        """
+        with self.log.store.reading() as connection:
+            listed = Session(DuckDBEngine(connection), self.book.list_book, self.window, price_at=self.price_at)
+            at_list = listed.totals(by)
+            own = Session(DuckDBEngine(connection), self.book, self.window, price_at=self.price_at)
+            return costs(own, at_list, by)
 
     def explain(self, request_id: str) -> dict[str, Any]:
         """Trace one request's cost back to its log line and price entry.

@@ -8,7 +8,7 @@ from tenfold.errors import ColumnError
 from tenfold.ledger.session import Session
 from tenfold.money import usd_text
 from tenfold.prices.book import Entry
-from tenfold.prices.meters import counted, meters
+from tenfold.prices.meters import counted
 from tenfold.store import schema
 from tenfold.store.database import quoted
 
@@ -36,7 +36,7 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
     Returns:
         ``source_file``, ``source_line``, ``source_sha256`` (of the file as it was loaded), ``reported{}`` (counts as
         normalised to inclusive totals; NULL is unknown), ``meters{}`` (disjoint units, rate in pUSD, cost), ``status``,
-        ``cost_usd``, ``how_matched``, ``entry{}`` and ``rounding[]`` (empty: rates are whole, nothing was rounded).
+        ``cost_usd``, ``how_matched``, ``entry{}`` and ``rounding[]`` (empty: nothing was rounded).
 
     Raises:
         ColumnError: No request, or more than one, has that id.
@@ -55,7 +55,13 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
     found = session.card.matches[row["price_key"]]
     entry = _entry_of(session, row["entry_id"])
     price_list = next((one for one in found.lists if entry in one.bands), None)
-    costs = {meter.name: row[f"{meter.name}_pusd"] for meter in meters()}
+    rounding = [entry.adjusted] if entry and "rounded" in entry.adjusted else []
+    rounding += [
+        f"{meter.name}: rate times time, half-even to 1 pUSD"
+        for meter in session.meters
+        if meter.divisor > 1 and row[f"{meter.name}_units"]
+    ]
+    costs = {meter.name: row[f"{meter.name}_pusd"] for meter in session.meters}
     known = [cost for cost in costs.values() if cost is not None]
     return {
         "request_id": request_id,
@@ -73,18 +79,18 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
                 "rate_pusd": row[f"rate_{meter.name}"],
                 "cost_usd": usd_text(None if costs[meter.name] is None else int(costs[meter.name])),
             }
-            for meter in meters()
+            for meter in session.meters
             if row[f"{meter.name}_units"]
         },
         "how_matched": {
-            "how": found.how,
+            "how": found.how_priced(entry),
             "asked": row["model"],
             "model": found.model or None,
             "reason": found.reason or None,
         },
         "entry": entry and entry.as_dict(price_list and price_list.valid_from, price_list and price_list.valid_to),
         "card_version": session.book.version,
-        "rounding": [],
+        "rounding": rounding,
     }
 
 

@@ -10,9 +10,11 @@ import polars as pl
 
 from tenfold.config import zone as known_zone
 from tenfold.errors import ColumnError, near
+from tenfold.ledger import metering
 from tenfold.prices.book import PriceBook
 from tenfold.prices.day_map import DayMap, KeyDays, day_map
-from tenfold.prices.meters import METER_NAMES
+from tenfold.prices.meters import METER_NAMES, Meter
+from tenfold.store import cells as cell_columns
 from tenfold.store import schema, steps
 from tenfold.store.database import quoted
 from tenfold.store.engines import Engine
@@ -84,6 +86,7 @@ class Session:
         self.book = book
         self.window = window
         self._price_at = price_at
+        self.meters: tuple[Meter, ...] = ()
         known_zone(window.zone)
         for bound in (window.since, window.until, price_at):
             if bound is not None and bound.tzinfo is None:
@@ -99,6 +102,8 @@ class Session:
         }
         self._keys: list[tuple[int, str, str, str, str]] = keys.rows()
         self._cube_thresholds = self._known_thresholds()
+        found = engine.fetch("select bit_or(positive_mask) as mask from cube")
+        self._counts = cell_columns.present(int(found["mask"][0] or 0))
         self.card = self._expand()
 
     def _known_thresholds(self) -> frozenset[int]:
@@ -108,7 +113,8 @@ class Session:
 
     def _expand(self) -> DayMap:
         wanted = [KeyDays(*key, self._days.get(key[0], ())) for key in self._keys]  # pyright: ignore[reportArgumentType]
-        card = day_map(self.book, wanted, price_at=self._price_at)
+        card = day_map(self.book, wanted, price_at=self._price_at, counts=self._counts)
+        self.meters = metering.in_use(self._counts, has_request_fee=card.has_request_fee)
         self.engine.register("day_map", card.frame)
         self.engine.register("cut_days", card.frame.filter("is_cut").select("price_key", "day").unique())
         self.engine.register(
@@ -165,7 +171,8 @@ class Session:
 
     def _price(self, name: str, cells: str, *, materialised: bool = False) -> None:
         undated = "ambiguous" if self._price_at is None else "unpriced_model"
-        steps.run(self.engine, "priced", name=name, cells=cells, undated=undated, materialised=materialised)
+        sql = steps.filled("priced", cells=cells, undated=undated, **metering.pricing_words(self.meters))
+        self.engine.step(name, sql, materialised=materialised)
 
     def totals(self, by: Sequence[str] = (), *, priced: str | None = None, condition: str = "true") -> pl.DataFrame:
         """Sum exactly by dimensions.
@@ -192,9 +199,16 @@ class Session:
             priced="priced_grouped",
             inner_dimensions=_listed(inner),
             dimensions=_listed(outer),
+            **metering.total_words(self.meters),
         )
         found = self.engine.fetch(f"{sql}\norder by all" if by else sql)
-        return found.with_columns(cost_pusd=pl.sum_horizontal(f"{meter}_pusd" for meter in METER_NAMES))
+        absent = [name for name in METER_NAMES if name not in {meter.name for meter in self.meters}]
+        none = pl.lit(0, dtype=pl.Decimal(38, 0))
+        return found.with_columns(
+            *(pl.lit(0, dtype=pl.Int64).alias(f"{name}_units") for name in absent),
+            *(none.alias(f"{name}_pusd") for name in absent),
+            cost_pusd=pl.sum_horizontal(f"{meter.name}_pusd" for meter in self.meters),
+        )
 
     def _price_grouped(
         self,
@@ -211,15 +225,17 @@ class Session:
         )
         if from_cube:
             within = self.window.condition("day", "day is not null")
-            steps.run(self.engine, "cells_cube", name=f"{name}_cells", condition=within)
+            steps.run(self.engine, "cells_cube", name=f"{name}_cells", condition=within, sums=cell_columns.sums())
         else:
-            steps.run(
-                self.engine, "cells_grouped", name=f"{name}_cells", cells=cells, dimensions=expressions,
-                context=steps.context_bucket(self.book.thresholds), condition=condition,
+            grouped = steps.filled(
+                "cells_grouped", cells=cells, dimensions=expressions, condition=condition,
+                context=steps.context_bucket(self.book.thresholds), **cell_columns.grouping_words(),
             )  # fmt: skip
+            self.engine.step(f"{name}_cells", grouped)
         steps.run(
             self.engine, "cells_mixed", name=f"{name}_mixed", grouped=f"{name}_cells", cells=cells,
             names=_listed(dimensions), dimensions=expressions, condition=condition,
+            counts=cell_columns.counts(),
         )  # fmt: skip
         self._price(name, f"{name}_mixed", materialised=materialised)
 

@@ -15,10 +15,11 @@ from tenfold.levers.repricing import MOVED, Tally, fact, missing, repriced, tall
 from tenfold.levers.values import Range, choice, share
 from tenfold.money import shown, usd_text
 from tenfold.slo import Slo
+from tenfold.store.cells import CACHED_MEDIA
 
 BATCH_DELAY_S = 86_400
 _STEP = "lever_batch_api"
-_CHANGED = ("price_key", "service_tier", "cache_read_tokens")
+_CHANGED = ("price_key", "service_tier", "cache_read_tokens", *CACHED_MEDIA)
 _FACTS = {
     "other_tier": "requests of another tier than standard",
     "streamed": "requests that were streamed: someone reads along",

@@ -12,9 +12,10 @@ from tenfold.levers.repricing import MOVED, Tally, fact, missing, repriced, tall
 from tenfold.levers.values import choice, count
 from tenfold.money import shown, usd_text
 from tenfold.slo import Slo
+from tenfold.store.cells import CACHED_MEDIA
 
 _STEP = "lever_prefix_cache"
-_CHANGED = ("cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens")
+_CHANGED = ("cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens", *CACHED_MEDIA)
 _FACTS = {
     "not_cached": "requests without cached or written tokens",
     "split_unknown": "requests whose cached share the log does not say: left as they are",

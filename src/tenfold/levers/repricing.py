@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from tenfold.errors import AssumptionError, StepError
 from tenfold.ledger.session import Session
 from tenfold.levers.base import Bill, Lever
 from tenfold.money import usd_text
-from tenfold.prices.meters import METER_NAMES
+from tenfold.prices.meters import Meter
 from tenfold.store import schema, steps
 
 COLUMNS = schema.names("requests")
@@ -169,7 +169,12 @@ def repriced(bill: Bill, name: str, step: str, changed: tuple[str, ...], **words
         return replace(bill, requests=name)
     kept = tuple(column for column in (*COLUMNS, *bill.marks) if column not in changed)
     session.price(bill.requests, f"{name}_now")
-    texts = {"priced": f"{name}_now", "columns": listed(kept, "p"), "kept": listed(kept, "judged"), "cost": cost("p")}
+    texts = {
+        "priced": f"{name}_now",
+        "columns": listed(kept, "p"),
+        "kept": listed(kept, "judged"),
+        "cost": cost("p", session.meters),
+    }
     session.engine.step(f"{name}_tried", steps.filled(step, **texts, **words))
     session.price(f"{name}_tried", f"{name}_then")
     new = (f"case when fate = 'touched' and is_priced then {one} else own_{one} end as {one}" for one in changed)
@@ -188,7 +193,7 @@ def tally(bill: Bill, name: str) -> Tally:
     Returns:
         Counts by fate (``moved`` where the change was kept, ``no_price`` where the price tried does not exist).
     """
-    sql = steps.filled("lever_tally", priced=f"{name}_then", cost_sum=cost_sum("p"))
+    sql = steps.filled("lever_tally", priced=f"{name}_then", cost_sum=cost_sum("p", bill.session.meters))
     return Tally(bill.session.engine.fetch(f"{sql}\norder by all"))
 
 
@@ -237,28 +242,30 @@ def fact(name: str, value: int | str | None, unit: str, step: str) -> dict[str, 
     return {"name": name, "value": value, "unit": unit, "step": step}
 
 
-def cost(alias: str) -> str:
+def cost(alias: str, meters: Sequence[Meter]) -> str:
     """Write a priced request's cost as SQL: the sum of its meters, NULL where it has no price.
 
     Args:
         alias: Name of the priced view in the query.
+        meters: Meters in use.
 
     Returns:
         SQL text.
     """
-    return " + ".join(f"{alias}.{meter}_pusd" for meter in METER_NAMES)
+    return " + ".join(f"{alias}.{meter.name}_pusd" for meter in meters)
 
 
-def cost_sum(alias: str) -> str:
+def cost_sum(alias: str, meters: Sequence[Meter]) -> str:
     """Write the exact cost of a group of priced requests as SQL: meter by meter, which plans far faster than one sum.
 
     Args:
         alias: Name of the priced view in the query.
+        meters: Meters in use.
 
     Returns:
         SQL text; 0 where nothing in the group has a price.
     """
-    return "\n    + ".join(f"coalesce(sum(cast({alias}.{meter}_pusd as decimal(38, 0))), 0)" for meter in METER_NAMES)
+    return "\n    + ".join(f"coalesce(sum(cast({alias}.{meter.name}_pusd as decimal(38, 0))), 0)" for meter in meters)
 
 
 def listed(columns: tuple[str, ...], alias: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenfold.store import cells as cell_columns
 from tenfold.store import schema, steps
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def cells_sql(source: str, thresholds: Iterable[int], sign: int = 1) -> str:
         dimensions="".join(f"{name},\n  " for name in schema.CUBE_DIMENSIONS),
         context=steps.context_bucket(thresholds),
         condition="true",
+        **cell_columns.grouping_words(),
     )
     keys = ", ".join(name for name in _KEYS if name != "day")
     sums = ", ".join(f"{sign} * {name} AS {name}" for name in _SUMS)

@@ -23,8 +23,14 @@ LOAD = "_tenfold_load"
 # Writes as the lifetimes give them.
 _PARTS = "coalesce(n_open_sum, CASE WHEN c_open_sum IS NULL THEN nullif(n_cache_write_long_tokens, 0) END)"
 _INPUT_MEDIA = ("input_audio_tokens", "input_image_tokens", "input_video_tokens")
-_INPUT_SIDE = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens", *_INPUT_MEDIA)
-_OUTPUT_SIDE = ("output_tokens", "reasoning_tokens", "output_audio_tokens", "output_image_tokens", "web_searches")
+_CACHED_MEDIA = ("cache_read_audio_tokens", "cache_read_image_tokens", "cache_read_video_tokens")
+_INPUT_SIDE = (
+    *("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens"),
+    *(*_INPUT_MEDIA, *_CACHED_MEDIA),
+)
+_OUTPUT_MEDIA = ("output_audio_tokens", "output_image_tokens", "output_video_tokens")
+# Calls and other counts beside the tokens take the output with them: the row is then priced as usage_partial.
+_OUTPUT_SIDE = tuple(name for name in schema.TOKEN_COLUMNS if name not in _INPUT_SIDE)
 _EXTRAS = ("total", "beside_input", "beside_output", "open_sum")
 _OWN = {"ts", "flags", "source_format", "source_file", "source_line", "dedup_key", "id_hash", "price_key", "load_id"}
 
@@ -233,10 +239,12 @@ def _checked() -> str:
 
     return (
         f"  SELECT *, coalesce({held(('cache_read_tokens', 'cache_write_tokens'))} > input_tokens, false) AS cache_gt, "
-        f"coalesce({held(_INPUT_MEDIA)} > input_tokens, false) AS media_gt, "
+        f"coalesce({held(_INPUT_MEDIA)} > input_tokens, false) "
+        f"OR coalesce({held(_CACHED_MEDIA)} > cache_read_tokens, false) "
+        f"OR {_any(f'{part} > {whole}' for part, whole in zip(_CACHED_MEDIA, _INPUT_MEDIA, strict=True))} AS media_gt, "
         "coalesce(cache_write_long_tokens > cache_write_tokens OR n_open_sum > cache_write_tokens, false) AS long_gt, "
         "coalesce(reasoning_tokens > output_tokens, false) AS reasoning_gt, "
-        f"coalesce({held(('reasoning_tokens', 'output_audio_tokens', 'output_image_tokens'))} > output_tokens, false) "
+        f"coalesce({held(('reasoning_tokens', *_OUTPUT_MEDIA))} > output_tokens, false) "
         "AS out_media_gt, "
         f"{bad((*_INPUT_SIDE, 'beside_input', 'open_sum'))} AS bad_input, "
         f"{bad((*_OUTPUT_SIDE, 'beside_output'))} AS bad_output\n"
@@ -251,13 +259,10 @@ _NULLED = {
     "cache_write_tokens": "(cache_gt AND cache_write_tokens > 0) OR long_gt",
     "cache_write_long_tokens": "(cache_gt AND cache_write_tokens > 0) OR long_gt "
     "OR (cache_write_tokens IS NULL AND cache_write_long_tokens > 0)",
-    "input_audio_tokens": "media_gt",
-    "input_image_tokens": "media_gt",
-    "input_video_tokens": "media_gt",
+    **dict.fromkeys((*_INPUT_MEDIA, *_CACHED_MEDIA), "media_gt"),
     "output_tokens": "reasoning_gt OR out_media_gt OR bad_output",
     "reasoning_tokens": "reasoning_gt OR (out_media_gt AND reasoning_tokens > 0)",
-    "output_audio_tokens": "out_media_gt",
-    "output_image_tokens": "out_media_gt",
+    **dict.fromkeys(_OUTPUT_MEDIA, "out_media_gt"),
 }
 
 

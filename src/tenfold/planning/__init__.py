@@ -17,7 +17,6 @@ from tenfold.planning.attribution import last_in, shapley
 from tenfold.planning.estimating import Standing, estimate, left_out, nothing
 from tenfold.planning.plan_result import Plan
 from tenfold.planning.portfolio import DAYS_PER_MONTH, Portfolio
-from tenfold.prices.meters import METER_NAMES
 from tenfold.slo import Slo
 from tenfold.store.engines import Engine
 
@@ -134,9 +133,9 @@ def _bound_by(portfolio: Portfolio, best: frozenset[str]) -> str:
     dimension = next(named, "model")
     left: dict[tuple[str | None, str], int] = {}
     for row in rows:
-        for meter in METER_NAMES:
-            key = (row[dimension] or None, meter)
-            left[key] = left.get(key, 0) + int(row[meter] or 0)
+        for meter in portfolio.bill.session.meters:
+            key = (row[dimension] or None, meter.name)
+            left[key] = left.get(key, 0) + int(row[meter.name] or 0)
     name, meter = max(left, key=lambda key: left[key])
     of_what = f"{dimension} {name}" if name else f"requests without a {dimension}"
     return f"{meter} of {of_what}: {percent(Fraction(left[name, meter], portfolio.spend_pusd))} of spend"

@@ -19,7 +19,7 @@ from tenfold.levers.estimate import Saving
 from tenfold.levers.repricing import cost_sum
 from tenfold.planning.attribution import subsets
 from tenfold.planning.intervals import MIN_BLOCKS, MIN_DAYS, DayDraws
-from tenfold.prices.meters import METER_NAMES
+from tenfold.prices.meters import Meter
 from tenfold.store import steps
 from tenfold.store.database import quoted
 
@@ -249,7 +249,8 @@ class Portfolio:
             One row per (feature, team, model), cost by meter in pUSD.
         """
         self._cost(names, "mid")  # prices the set where that was not done before
-        sql = steps.filled("lever_left", sums=_sums(self.applied(names).requests), meter_sums=_meter_sums(""))
+        meter_sums = _meter_sums("", self.bill.session.meters)
+        sql = steps.filled("lever_left", sums=_sums(self.applied(names).requests), meter_sums=meter_sums)
         return self.bill.session.engine.fetch(f"{sql}\norder by all")
 
     def _gain(self, done: frozenset[str], name: str) -> int:
@@ -277,13 +278,14 @@ def _by_day(session: Session, requests: str, priced: str) -> pl.DataFrame:
     day = "p.day" if zone == "UTC" else f"cast(timezone({quoted(zone)}, timezone('UTC', p.priced_at)) as date)"
     steps.run(
         session.engine, "lever_sums", name=_sums(requests), materialised=True,
-        priced=priced, day=day, meter_sums=_meter_sums("_pusd"),
+        priced=priced, day=day, meter_sums=_meter_sums("_pusd", session.meters),
     )  # fmt: skip
-    return session.engine.fetch(steps.filled("lever_daily", sums=_sums(requests), cost_sum=cost_sum("p")))
+    summed = cost_sum("p", session.meters)
+    return session.engine.fetch(steps.filled("lever_daily", sums=_sums(requests), cost_sum=summed))
 
 
-def _meter_sums(suffix: str) -> str:
-    return ",\n  ".join(f"sum(cast(p.{one}_pusd as decimal(38, 0))) as {one}{suffix}" for one in METER_NAMES)
+def _meter_sums(suffix: str, meters: Sequence[Meter]) -> str:
+    return ",\n  ".join(f"sum(cast(p.{one.name}_pusd as decimal(38, 0))) as {one.name}{suffix}" for one in meters)
 
 
 def _costs(frame: pl.DataFrame) -> dict[date | None, int]:

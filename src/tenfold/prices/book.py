@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tenfold.errors import near
-from tenfold.prices.words import canonical_provider, canonical_tier
+from tenfold.prices.globs import matches
+from tenfold.prices.words import canonical_provider, canonical_tier, profile_of
+
+if TYPE_CHECKING:
+    from tenfold.prices.windows import Window
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 EVER = datetime.min.replace(tzinfo=UTC)
@@ -35,6 +38,13 @@ class Entry(NamedTuple):
         status: confirmed or announced.
         note: What else is known.
         ambiguous: Why there is no agreed price; empty where there is one.
+        currency: Currency the price is written in.
+        native: The rates in 1e-12 of that currency per unit, as written.
+        exchange: USD for one unit of that currency, where the rates were converted; empty for USD.
+        layer: ``list``, or ``contract`` where your own prices made the rates.
+        adjusted: What was done to the written rates (region factor, discount, conversion), and where it was rounded.
+        audio_min_ms: Least audio that is billed a request.
+        audio_step_ms: Billed audio is rounded up to a multiple of this.
     """
 
     provider: str
@@ -51,6 +61,13 @@ class Entry(NamedTuple):
     status: str
     note: str
     ambiguous: str
+    currency: str = "USD"
+    native: tuple[int | None, ...] = ()
+    exchange: str = ""
+    layer: str = "list"
+    adjusted: str = ""
+    audio_min_ms: int = 0
+    audio_step_ms: int = 1
 
     def as_dict(self, valid_from: datetime | None, valid_to: datetime | None) -> dict[str, Any]:
         """Give the entry the keys that scripts rely on.
@@ -76,15 +93,23 @@ class Entry(NamedTuple):
             "checked": self.checked,
             "status": self.status,
             "note": self.note or None,
+            "currency": self.currency,
+            "exchange_usd": self.exchange or None,
+            "layer": self.layer,
+            "adjusted": self.adjusted or None,
         }
 
 
 class PriceList(NamedTuple):
-    """All context bands of one (provider, model, tier, region) between two instants, ``[valid_from, valid_to)``."""
+    """All context bands of one (provider, model, tier, region) between two instants, ``[valid_from, valid_to)``.
+
+    A list with a window holds at those times of the week only, and goes before one without.
+    """
 
     valid_from: datetime
     valid_to: datetime
     bands: tuple[Entry, ...]
+    window: Window | None = None
 
     def band(self, input_tokens: int) -> Entry:
         """Find the band of a request: a cliff on its total input, strictly above the threshold.
@@ -98,12 +123,24 @@ class PriceList(NamedTuple):
         return next(entry for entry in reversed(self.bands) if input_tokens > entry.above)
 
 
+def in_order(lists: list[PriceList]) -> tuple[PriceList, ...]:
+    """Put price lists in the order in which they are tried.
+
+    Args:
+        lists: Lists of one (provider, model, tier, region).
+
+    Returns:
+        Those with a window first, each kind in time order.
+    """
+    return tuple(sorted(lists, key=lambda one: (one.window is None, one.valid_from, one.window or ())))
+
+
 class Match(NamedTuple):
     """What the book knows for one (provider, model, tier, region).
 
     Args:
-        lists: Price lists in time order; empty where there is no price.
-        how: exact, alias, prefix, dated_id, fine_tune or none.
+        lists: Price lists in the order in which they are tried; empty where there is no price.
+        how: exact, alias, prefix, dated_id, fine_tune, pattern or none.
         model: Canonical id that was found; empty where none was.
         reason: Why there is no price, with the near match; empty where there is one.
     """
@@ -122,28 +159,107 @@ class Match(NamedTuple):
         Returns:
             The list, or None where the book has none for that time.
         """
-        return next((found for found in self.lists if found.valid_from <= instant < found.valid_to), None)
+        for found in self.lists:
+            if found.valid_from <= instant < found.valid_to and (found.window is None or found.window.covers(instant)):
+                return found
+        return None
+
+    def how_priced(self, entry: Entry | None) -> str:
+        """Say how a price was found.
+
+        Args:
+            entry: The entry that priced, or None.
+
+        Returns:
+            ``override`` where your own prices made it; else how the id was matched.
+        """
+        return "override" if entry is not None and entry.layer == "contract" else self.how
+
+
+class Commitment(NamedTuple):
+    """A flat cost that requests share: capacity by the hour, or an amount to be spent in a window.
+
+    Args:
+        name: What it is called.
+        provider: Who bills.
+        models: Globs of canonical model ids it covers; empty for all.
+        tiers: Service tiers it covers; empty for all.
+        pusd_per_hour: Cost of the capacity by the hour, or None.
+        pusd: Amount to be spent between the two instants, or None.
+        valid_from: Start.
+        valid_to: End, exclusive.
+        source: Where the figure comes from.
+    """
+
+    name: str
+    provider: str
+    models: tuple[str, ...]
+    tiers: tuple[str, ...]
+    pusd_per_hour: int | None
+    pusd: int | None
+    valid_from: datetime
+    valid_to: datetime
+    source: str
+
+    def covers(self, provider: str, model: str, tier: str) -> bool:
+        """Tell whether it pays for requests of a canonical (provider, model, tier)."""
+        return (
+            provider == self.provider
+            and (not self.tiers or tier in self.tiers)
+            and (not self.models or any(matches(pattern, model) for pattern in self.models))
+        )
+
+
+class RegionWord(NamedTuple):
+    """What a word of the logs means as a price region, for some models or all (no globs)."""
+
+    region: str
+    models: tuple[str, ...]
 
 
 Key: TypeAlias = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
 class PriceBook:
     """All price lists of some files, looked up by what a log says.
 
     Args:
-        lists: Price lists by (provider, canonical model, tier, region), in time order.
+        lists: Price lists by (provider, canonical model, tier, region), in the order in which they are tried.
         ids: (provider, lower-case id) to (canonical model, how it was found).
-        neutral_regions: Per provider, the region words that mean no region.
+        patterns: Per provider, (pattern, canonical model).
+        regions: (provider, word of the logs) to what it means.
         version: Card version: hash of the files.
+        commitments: Flat costs that requests share.
+        list_book: The list prices, where ``lists`` holds your own over them; itself otherwise.
     """
 
-    lists: Mapping[Key, tuple[PriceList, ...]]
-    ids: Mapping[tuple[str, str], tuple[str, str]]
-    neutral_regions: Mapping[str, frozenset[str]]
-    version: str
-    _memo: dict[Key, Match] = field(default_factory=dict[Key, "Match"], repr=False, compare=False)
+    __slots__ = ("_memo", "commitments", "fast", "ids", "list_book", "lists", "patterns", "regions", "version")
+
+    def __init__(
+        self,
+        lists: Mapping[Key, tuple[PriceList, ...]],
+        ids: Mapping[tuple[str, str], tuple[str, str]],
+        patterns: Mapping[str, tuple[tuple[str, str], ...]],
+        regions: Mapping[tuple[str, str], tuple[RegionWord, ...]],
+        version: str,
+        commitments: tuple[Commitment, ...] = (),
+        list_book: PriceBook | None = None,
+    ) -> None:
+        self.lists = lists
+        self.ids = ids
+        self.patterns = patterns
+        self.regions = regions
+        self.version = version
+        self.commitments = commitments
+        self.list_book: PriceBook = list_book or self
+        self._memo: dict[Key, Match] = {}
+        # What the single price call keeps: (provider, model, tier, region) as given to something ready to multiply.
+        self.fast: dict[tuple[str, str, str | None, str | None], Any] = {}
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it holds prices or commitments of your own, so that list and contracted cost may differ."""
+        return self.list_book is not self or bool(self.commitments)
 
     @property
     def thresholds(self) -> tuple[int, ...]:
@@ -176,10 +292,16 @@ class PriceBook:
         return self._memo[asked]
 
     def _find(self, provider: str, model: str, tier: str, region: str) -> Match:
+        # A Bedrock inference profile is part of the id and says where the request is priced, whatever the log's region.
+        profile, bare = profile_of(provider, model.lower())
         canonical, how = self._identify(provider, model.lower())
+        if not canonical and bare != model.lower():
+            canonical, how = self._identify(provider, bare)
+            how = "prefix" if canonical else how
+            region = (profile or region) if canonical else region
         if not canonical:
             return Match((), "none", "", self._no_model(provider, model))
-        place = "" if region in self.neutral_regions.get(provider, frozenset()) else region
+        place = self._region(provider, canonical, region)
         found = self.lists.get((provider, canonical, tier, place), ())
         if found:
             return Match(found, how, canonical, "")
@@ -191,10 +313,17 @@ class PriceBook:
             regions = sorted({cell[1] or "(none)" for cell in cells if cell[0] == tier})
             priced = ", ".join(regions)
             reason = f'{provider} has no price for {canonical} ({tier}) in region "{region}", only in {priced}'
+            reason += near(region, [*regions, *(word for owner, word in self.regions if owner == provider)])
         return Match((), how, canonical, reason)
 
+    def _region(self, provider: str, canonical: str, region: str) -> str:
+        for word in self.regions.get((provider, region), ()):
+            if not word.models or any(matches(pattern, canonical) for pattern in word.models):
+                return word.region
+        return region
+
     def _identify(self, provider: str, name: str) -> tuple[str, str]:
-        bare = name.removeprefix("models/").removeprefix(f"{provider}/")
+        bare = name.removeprefix("models/").removeprefix(f"{provider}/").removeprefix("models/")
         if "/" in bare and canonical_provider(bare.split("/", 1)[0]) == provider:
             bare = bare.split("/", 1)[1]
         for candidate, via in ((name, ""), (bare, "prefix")):
@@ -206,7 +335,11 @@ class PriceBook:
             return (found[0], "fine_tune") if found else ("", "none")
         dated = _DATED.match(bare)
         found = self.ids.get((provider, dated["base"])) if dated else None
-        return (found[0], "dated_id") if found else ("", "none")
+        if found:
+            return found[0], "dated_id"
+        by_shape = (model for pattern, model in self.patterns.get(provider, ()) if matches(pattern, bare))
+        model = next(by_shape, "")
+        return (model, "pattern") if model else ("", "none")
 
     def _no_model(self, provider: str, model: str) -> str:
         providers = {key[0] for key in self.lists}

@@ -1,29 +1,76 @@
-"""From price files to a price book: dates to half-open intervals, bands to cliffs, overlays on top, all checked."""
+"""From price files to a price book: dates to half-open intervals, bands to cliffs, your own prices on top."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
-from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from tenfold.errors import PriceFileError, near
-from tenfold.prices import models
-from tenfold.prices.book import EVER, FOREVER, NO_LIMIT, Entry, Key, PriceBook, PriceList
-from tenfold.prices.files import shipped, toml_files, version_of
+from tenfold.prices import contract, currency, models, windows
+from tenfold.prices.book import (
+    EVER,
+    FOREVER,
+    NO_LIMIT,
+    Entry,
+    Key,
+    PriceBook,
+    PriceList,
+    RegionWord,
+    in_order,
+)
+from tenfold.prices.files import version_of
+from tenfold.prices.globs import could_both_match
 from tenfold.prices.meters import meters
+from tenfold.prices.windows import Window
 from tenfold.prices.words import canonical_provider, canonical_tier
 
+Files = list[tuple[str, bytes]]
 
-def price_book(path: str | Path | None = None, *, overlay: str | Path | None = None) -> PriceBook:
-    """Load a price book.
+
+@dataclass
+class _Compiled:
+    """What some files say."""
+
+    lists: dict[Key, tuple[PriceList, ...]] = field(default_factory=dict[Key, tuple[PriceList, ...]])
+    ids: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict[tuple[str, str], tuple[str, str]])
+    patterns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict[str, tuple[tuple[str, str], ...]])
+    regions: dict[tuple[str, str], tuple[RegionWord, ...]] = field(
+        default_factory=dict[tuple[str, str], tuple[RegionWord, ...]]
+    )
+
+
+def compiled(files: Files) -> PriceBook:
+    """Compile price files to a book; a contract among them goes over their list prices.
 
     Args:
-        path: Folder of price files that replaces the shipped book; None takes the shipped one.
-        overlay: Folder of price files laid over it: from its dates on, its price lists take the place of those of
-            the same provider, model, tier and region.
+        files: Names and bytes of the price files.
+
+    Returns:
+        The book; with a contract in it, ``list_book`` holds the list prices.
+
+    Raises:
+        PriceFileError: A file cannot be used; names file, entry, key and the near match.
+    """
+    found = _compile(files)
+    lists = currency.converted(found.lists, currency.read(files))
+    base = PriceBook(lists, found.ids, found.patterns, found.regions, version_of(files))
+    own = contract.read(files)
+    if own is None:
+        return base
+    return PriceBook(
+        contract.applied(own, lists), base.ids, base.patterns, base.regions, base.version, own.commitments, base
+    )
+
+
+def laid_over(under: PriceBook, files: Files) -> PriceBook:
+    """Lay your own price files over a book.
+
+    Args:
+        under: The book below; its list prices stay the list.
+        files: Names and bytes of your own files: from their dates on, their price lists take the place of those of the
+            same provider, model, tier and region; their contract applies to what is then in force.
 
     Returns:
         The book.
@@ -31,42 +78,26 @@ def price_book(path: str | Path | None = None, *, overlay: str | Path | None = N
     Raises:
         PriceFileError: A file cannot be used; names file, entry, key and the near match.
     """
-    if path is None and overlay is None:
-        return _shipped_book()
-    base = shipped() if path is None else Path(path)
-    return _read(base, Path(overlay) if overlay is not None else None)
-
-
-@cache
-def _shipped_book() -> PriceBook:
-    return _read(shipped(), None)
-
-
-def _read(base: Traversable | Path, overlay: Path | None) -> PriceBook:
-    files = toml_files(base)
-    under = _compile(files)
-    if overlay is None:
-        return PriceBook(*under, version_of(files))
-    over_files = toml_files(overlay)
-    over = _compile(over_files)
-    lists = {**under[0]}
-    for key, added in over[0].items():
-        lists[key] = _laid_over(under[0].get(key, ()), added)
-    neutral = {
-        **under[2],
-        **{name: words | under[2].get(name, frozenset()) for name, words in over[2].items()},
-    }
-    version = version_of([*files, *((f"overlay/{name}", content) for name, content in over_files)])
-    return PriceBook(lists, {**under[1], **over[1]}, neutral, version)
-
-
-_Compiled = tuple[dict[Key, tuple[PriceList, ...]], dict[tuple[str, str], tuple[str, str]], dict[str, frozenset[str]]]
+    over = _compile(files)
+    conversions = currency.read(files)
+    lists = dict(currency.converted(under.lists, conversions))
+    for key, added in currency.converted(over.lists, conversions).items():
+        ours = [one._replace(bands=tuple(band._replace(layer="contract") for band in one.bands)) for one in added]
+        lists[key] = _laid_over(lists.get(key, ()), ours)
+    own = contract.read(files)
+    return PriceBook(
+        lists if own is None else contract.applied(own, lists),
+        {**under.ids, **over.ids},
+        {**under.patterns, **over.patterns},
+        {**under.regions, **over.regions},
+        version_of([("below", under.version.encode()), *files]),
+        under.commitments if own is None else own.commitments,
+        under.list_book,
+    )
 
 
 def _compile(files: Iterable[tuple[str, bytes]]) -> _Compiled:
-    lists: dict[Key, tuple[PriceList, ...]] = {}
-    ids: dict[tuple[str, str], tuple[str, str]] = {}
-    neutral: dict[str, frozenset[str]] = {}
+    made = _Compiled()
     owner: dict[str, str] = {}
     for name, content in files:
         parsed = models.parse(name, content)
@@ -78,36 +109,60 @@ def _compile(files: Iterable[tuple[str, bytes]]) -> _Compiled:
                 f'{name}: provider "{provider}" is also in {owner[provider]}; keep one file a provider'
             )
         owner[provider] = name
-        neutral[provider] = frozenset(word.lower() for word in parsed.region_neutral)
-        _collect_ids(name, provider, parsed, ids)
-        lists.update(_price_lists(name, provider, parsed))
-    return lists, ids, neutral
+        _collect_regions(provider, parsed, made)
+        _collect_ids(name, provider, parsed, made)
+        made.lists.update(_price_lists(name, provider, parsed))
+    return made
 
 
-def _collect_ids(
-    file: str, provider: str, parsed: models.PriceFile, ids: dict[tuple[str, str], tuple[str, str]]
-) -> None:
+def _collect_regions(provider: str, parsed: models.PriceFile, made: _Compiled) -> None:
+    found: dict[str, list[RegionWord]] = defaultdict(list)
+    for alias in parsed.region_alias:
+        for word in alias.words:
+            found[word.lower()].append(RegionWord(alias.region.lower(), tuple(glob.lower() for glob in alias.models)))
+    for word in parsed.region_neutral:
+        found[word.lower()].append(RegionWord("", ()))
+    made.regions.update({(provider, word): tuple(meanings) for word, meanings in found.items()})
+
+
+def _collect_ids(file: str, provider: str, parsed: models.PriceFile, made: _Compiled) -> None:
     canonical = {entry.model.lower() for entry in parsed.price if entry.status != "withdrawn"}
     for name in sorted(canonical):
-        ids[provider, name] = (name, "exact")
+        made.ids[provider, name] = (name, "exact")
+    shapes: list[tuple[str, str]] = []
     for number, entry in enumerate(parsed.price, 1):
+        where = f"{file}, {models.place(number, entry)}"
+        model = entry.model.lower()
         for alias in entry.aliases:
-            where = f"{file}, {models.place(number, entry)}"
             if alias.lower() in canonical:
                 raise PriceFileError(f'{where}: alias "{alias}" is a model of its own here; remove one of the two')
-            known = ids.setdefault((provider, alias.lower()), (entry.model.lower(), "alias"))
-            if known[0] != entry.model.lower():
+            known = made.ids.setdefault((provider, alias.lower()), (model, "alias"))
+            if known[0] != model:
                 raise PriceFileError(
                     f'{where}: alias "{alias}" already stands for {known[0]}; an id bills one way only'
                 )
+        for pattern in (text.lower() for text in entry.patterns):
+            for other, owner in shapes:
+                if owner != model and could_both_match(pattern, other):
+                    raise PriceFileError(
+                        f'{where}: pattern "{pattern}" and "{other}" of {owner} can match the same id; make one of '
+                        "them narrower, or list the ids under aliases (exact ids go first)"
+                    )
+            shapes.append((pattern, model))
+    if shapes:
+        made.patterns[provider] = tuple(dict.fromkeys(shapes))
+
+
+_Group = tuple[Key, Window | None]
 
 
 def _price_lists(file: str, provider: str, parsed: models.PriceFile) -> dict[Key, tuple[PriceList, ...]]:
-    dated: dict[Key, dict[datetime, dict[int, tuple[Entry, datetime]]]] = defaultdict(lambda: defaultdict(dict))
+    dated: dict[_Group, dict[datetime, dict[int, tuple[Entry, datetime]]]] = defaultdict(lambda: defaultdict(dict))
     for number, entry in enumerate(parsed.price, 1):
         where = f"{file}, {models.place(number, entry)}"
         try:
             rates = entry.rates()
+            window = windows.window(entry.weekdays, entry.hours, entry.zone)
         except ValueError as error:
             raise PriceFileError(f"{where}: {error}") from error
         starts, ends = entry.valid_from or EVER, entry.valid_to or FOREVER
@@ -116,18 +171,25 @@ def _price_lists(file: str, provider: str, parsed: models.PriceFile) -> dict[Key
         if entry.status == "withdrawn":
             continue
         key = (provider, entry.model.lower(), canonical_tier(entry.service_tier), entry.region.lower())
-        bands = dated[key][starts]
+        bands = dated[key, window][starts]
         if entry.above_input_tokens in bands:
             twin = bands[entry.above_input_tokens][0].number
             raise PriceFileError(
-                f"{where}: same model, tier, region, date and band as entry {twin}; date the newer one (valid_from)"
+                f"{where}: same model, tier, region, date, hours and band as entry {twin}; date the newer one "
+                "(valid_from)"
             )
         made = Entry(
             *key, entry.above_input_tokens, NO_LIMIT, rates, file, number, entry.source,
-            entry.checked.isoformat(), entry.status, entry.note, entry.ambiguous,
+            entry.checked.isoformat(), entry.status, entry.note, entry.ambiguous, parsed.currency,
+            rates if parsed.currency != "USD" else (), audio_min_ms=entry.min_audio_s * 1000,
+            audio_step_ms=max(entry.round_audio_s * 1000, 1),
         )  # fmt: skip
         bands[entry.above_input_tokens] = (made, ends)
-    lists = {key: tuple(_intervals(file, key, versions)) for key, versions in dated.items()}
+    by_key: dict[Key, list[PriceList]] = defaultdict(list)
+    for (key, window), versions in dated.items():
+        by_key[key] += _intervals(file, key, window, versions)
+    _check_windows(file, by_key)
+    lists = {key: in_order(found) for key, found in by_key.items()}
     known = {entry.model.lower() for entry in parsed.price}
     for number, factor in enumerate(parsed.region_factor, 1):
         where = f'{file}, region_factor {number} (region "{factor.region}")'
@@ -136,6 +198,20 @@ def _price_lists(file: str, provider: str, parsed: models.PriceFile) -> dict[Key
                 raise PriceFileError(f'{where}: no entry for model "{model}".{near(model.lower(), known)}')
         _add_region(where, factor, lists)
     return lists
+
+
+def _check_windows(file: str, by_key: dict[Key, list[PriceList]]) -> None:
+    for key, lists in by_key.items():
+        windowed = [one for one in lists if one.window is not None]
+        for i, left in enumerate(windowed):
+            for right in windowed[i + 1 :]:
+                together = left.valid_from < right.valid_to and right.valid_from < left.valid_to
+                if together and left.window and right.window and windows.overlap(left.window, right.window):
+                    numbers = left.bands[0].number, right.bands[0].number
+                    raise PriceFileError(
+                        f"{file}: entries {numbers[0]} and {numbers[1]} of {key[1]} ({key[2]}) both apply at some "
+                        "hours of the week; cut their hours apart, or date one of them"
+                    )
 
 
 def _add_region(where: str, factor: models.RegionFactor, lists: dict[Key, tuple[PriceList, ...]]) -> None:
@@ -150,8 +226,9 @@ def _add_region(where: str, factor: models.RegionFactor, lists: dict[Key, tuple[
                 )
             try:
                 lists[made] = tuple(
-                    PriceList(
-                        max(one.valid_from, since), one.valid_to, tuple(_scaled(band, factor) for band in one.bands)
+                    one._replace(
+                        valid_from=max(one.valid_from, since),
+                        bands=tuple(_scaled(band, factor, where) for band in one.bands),
                     )
                     for one in lists[key]
                     if one.valid_to > since
@@ -160,12 +237,17 @@ def _add_region(where: str, factor: models.RegionFactor, lists: dict[Key, tuple[
                 raise PriceFileError(f"{where}, {model}: {error}") from error
 
 
-def _scaled(band: Entry, factor: models.RegionFactor) -> Entry:
-    rates = tuple(
-        _times(rate, factor.factor) if meter.unit == "tokens" else rate
-        for rate, meter in zip(band.rates, meters(), strict=True)
+def _scaled(band: Entry, factor: models.RegionFactor, where: str) -> Entry:
+    def scaled(rates: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return tuple(
+            _times(rate, factor.factor) if meter.unit == "tokens" else rate
+            for rate, meter in zip(rates, meters(), strict=bool(rates))
+        )
+
+    said = f"token rates times {factor.factor.removesuffix('x')} ({where})"
+    return band._replace(
+        region=factor.region.lower(), rates=scaled(band.rates), native=scaled(band.native), adjusted=said
     )
-    return band._replace(region=factor.region.lower(), rates=rates)
 
 
 def _times(rate: int | None, factor: str) -> int | None:
@@ -179,7 +261,9 @@ def _times(rate: int | None, factor: str) -> int | None:
     return scaled
 
 
-def _intervals(file: str, key: Key, versions: dict[datetime, dict[int, tuple[Entry, datetime]]]) -> Iterator[PriceList]:
+def _intervals(
+    file: str, key: Key, window: Window | None, versions: dict[datetime, dict[int, tuple[Entry, datetime]]]
+) -> Iterator[PriceList]:
     starts = sorted(versions)
     for valid_from, following in zip(starts, [*starts[1:], FOREVER], strict=True):
         bands = sorted(versions[valid_from].items())
@@ -199,14 +283,15 @@ def _intervals(file: str, key: Key, versions: dict[datetime, dict[int, tuple[Ent
             entry._replace(above=above or -1, up_to=limit)
             for (above, (entry, _)), limit in zip(bands, limits, strict=True)
         ]
-        yield PriceList(valid_from, ends, tuple(made))
+        yield PriceList(valid_from, ends, tuple(made), window)
 
 
-def _laid_over(under: tuple[PriceList, ...], over: tuple[PriceList, ...]) -> tuple[PriceList, ...]:
+def _laid_over(under: tuple[PriceList, ...], over: list[PriceList]) -> tuple[PriceList, ...]:
+    """Let your own lists go before the others: at all their hours, and where they have none, at all their dates."""
     kept: list[PriceList] = []
     for shipped_list in under:
         pieces = [(shipped_list.valid_from, shipped_list.valid_to)]
-        for added in over:
+        for added in (one for one in over if one.window is None):
             pieces = [
                 piece
                 for start, end in pieces
@@ -214,4 +299,5 @@ def _laid_over(under: tuple[PriceList, ...], over: tuple[PriceList, ...]) -> tup
                 if piece[0] < piece[1]
             ]
         kept += [shipped_list._replace(valid_from=start, valid_to=end) for start, end in pieces]
-    return tuple(sorted([*kept, *over]))
+    first = [one for one in over if one.window is not None]
+    return (*in_order(first), *in_order([*kept, *(one for one in over if one.window is None)]))

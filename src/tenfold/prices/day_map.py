@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 import polars as pl
 
 from tenfold.prices.book import EVER, FOREVER, Entry, Match, PriceBook, PriceList
-from tenfold.prices.meters import INPUT_AUDIO, METER_NAMES, UNCACHED_INPUT
+from tenfold.prices.meters import METER_NAMES, card_rates, is_free, meters
 
 UNDATED = date(1970, 1, 1)
+_REQUEST = METER_NAMES.index("request")
 _SCHEMA: dict[str, pl.DataType] = {
     "price_key": pl.Int32(),
     "day": pl.Date(),
@@ -23,7 +25,8 @@ _SCHEMA: dict[str, pl.DataType] = {
     "is_cut": pl.Boolean(),
     "is_ambiguous": pl.Boolean(),
     "is_free": pl.Boolean(),
-    "is_audio_apart": pl.Boolean(),
+    "audio_min_ms": pl.Int64(),
+    "audio_step_ms": pl.Int64(),
     **{f"rate_{name}": pl.Int64() for name in METER_NAMES},
 }
 
@@ -55,25 +58,31 @@ class DayMap(NamedTuple):
         frame: One row per (price key, day, interval, band), rates in pUSD per unit.
         entries: The price entries that ``entry_id`` numbers.
         matches: How each price key was matched.
+        has_request_fee: Some entry charges for the request itself.
     """
 
     frame: pl.DataFrame
     entries: tuple[Entry, ...]
     matches: dict[int, Match]
+    has_request_fee: bool
 
 
-def day_map(book: PriceBook, keys: Iterable[KeyDays], *, price_at: datetime | None = None) -> DayMap:
+def day_map(
+    book: PriceBook, keys: Iterable[KeyDays], *, price_at: datetime | None = None, counts: Collection[str] = ()
+) -> DayMap:
     """Expand the price lists that a log needs to its days.
 
     Args:
         book: The price book.
         keys: Price keys with the days they occur on.
         price_at: Price every request at this one instant instead of its own (a what-if).
+        counts: Columns that are above zero somewhere in the log.
 
     Returns:
-        The day map. A key or day without a price has no row. ``is_cut`` marks days with more than one interval, whose
-        requests cannot be priced from daily sums.
+        The day map. A key or day without a price has no row. ``is_cut`` marks days whose requests cannot be priced from
+        daily sums: more than one interval, or a cost that is rounded by request.
     """
+    by_time = [i for i, meter in enumerate(meters()) if meter.divisor > 1 and meter.column in counts]
     rows: list[tuple[object, ...]] = []
     entries: dict[Entry, int] = {}
     matches: dict[int, Match] = {}
@@ -83,15 +92,15 @@ def day_map(book: PriceBook, keys: Iterable[KeyDays], *, price_at: datetime | No
         for day in key.days:
             for price_list, start, end, is_cut in _of_day(found, day, price_at):
                 for band in price_list.bands:
-                    priced = [rate for rate in band.rates if rate is not None]
-                    audio = band.rates[INPUT_AUDIO]
+                    rates = card_rates(band.rates)
                     rows.append((
                         key.price_key, day or UNDATED, start, end, band.above, band.up_to,
-                        entries.setdefault(band, len(entries)), is_cut,
-                        bool(band.ambiguous), bool(priced) and not any(priced),
-                        audio is not None and audio != band.rates[UNCACHED_INPUT], *band.rates,
+                        entries.setdefault(band, len(entries)),
+                        is_cut or any(band.rates[i] is not None for i in by_time),
+                        bool(band.ambiguous), is_free(band.rates), band.audio_min_ms, band.audio_step_ms, *rates,
                     ))  # fmt: skip
-    return DayMap(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), tuple(entries), matches)
+    has_fee = any(band.rates[_REQUEST] is not None for band in entries)
+    return DayMap(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), tuple(entries), matches, has_fee)
 
 
 def _of_day(
@@ -107,10 +116,24 @@ def _of_day(
         return
     starts = datetime.combine(day, time(), UTC)
     ends = starts + timedelta(days=1)
-    inside = [one for one in found.lists if one.valid_from < ends and one.valid_to > starts]
-    whole = len(inside) == 1 and inside[0].valid_from <= starts and inside[0].valid_to >= ends
-    for one in inside:
-        yield one, _naive(max(one.valid_from, starts)), _naive(min(one.valid_to, ends)), not whole
+    near = [one for one in found.lists if one.valid_from < ends and one.valid_to > starts]
+    cuts = {starts, ends}
+    for one in near:
+        inside = max(one.valid_from, starts), min(one.valid_to, ends)
+        cuts |= set(inside)
+        if one.window is not None:
+            cuts.update(edge for piece in one.window.pieces(*inside) for edge in piece)
+    edges = sorted(cuts)
+    spans: list[tuple[PriceList | None, datetime, datetime]] = []
+    for start, end in pairwise(edges):
+        now = found.at(start)
+        if spans and spans[-1][0] == now:
+            spans[-1] = (now, spans[-1][1], end)
+        else:
+            spans.append((now, start, end))
+    for now, start, end in spans:
+        if now is not None:
+            yield now, _naive(start), _naive(end), len(spans) > 1
 
 
 def _naive(instant: datetime) -> datetime:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -36,20 +36,26 @@ Amount = Annotated[Decimal | str, BeforeValidator(_amount)]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """No unknown keys, no coercion."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True)
 
 
-class PriceEntry(_Strict):
-    """One ``[[price]]`` table: rates of one model, tier, region and context band from one date on."""
+class PriceEntry(Strict):
+    """One ``[[price]]`` table: rates of one model, tier, region, context band and time of week from one date on."""
 
     model: str = Field(min_length=1)
     aliases: list[str] = []
+    patterns: list[str] = []
     valid_from: Instant | None = None
     valid_to: Instant | None = None
     service_tier: str = "standard"
     region: str = ""
     above_input_tokens: int = Field(default=0, ge=0)
+    weekdays: list[str] = []
+    hours: list[str] = []
+    zone: str = ""
     input: Amount | None = None
     cache_read: Amount | None = None
     cache_write: Amount | None = None
@@ -57,11 +63,28 @@ class PriceEntry(_Strict):
     input_audio: Amount | None = None
     input_image: Amount | None = None
     input_video: Amount | None = None
+    cache_read_audio: Amount | None = None
+    cache_read_image: Amount | None = None
+    cache_read_video: Amount | None = None
     output: Amount | None = None
     reasoning: Amount | None = None
     output_audio: Amount | None = None
     output_image: Amount | None = None
+    output_video: Amount | None = None
     web_search: Amount | None = None
+    web_search_preview: Amount | None = None
+    file_search: Amount | None = None
+    maps_search: Amount | None = None
+    code_session: Amount | None = None
+    request: Amount | None = None
+    image: Amount | None = None
+    page: Amount | None = None
+    character: Amount | None = None
+    audio_hour: Amount | None = None
+    output_hour: Amount | None = None
+    cache_storage: Amount | None = None
+    min_audio_s: int = Field(default=0, ge=0)
+    round_audio_s: int = Field(default=0, ge=0)
     source: str = Field(min_length=1)
     checked: date
     status: Literal["confirmed", "announced", "withdrawn"] = "confirmed"
@@ -104,7 +127,7 @@ class PriceEntry(_Strict):
         return decimal(written[:-1]) * self.input
 
 
-class RegionFactor(_Strict):
+class RegionFactor(Strict):
     """One ``[[region_factor]]`` table: a region whose token rates are a multiple of the entry without a region."""
 
     region: str = Field(min_length=1)
@@ -116,13 +139,26 @@ class RegionFactor(_Strict):
     note: str = ""
 
 
-class PriceFile(_Strict):
+class RegionAlias(Strict):
+    """One ``[[region_alias]]`` table: words of logs for a region that prices are written under."""
+
+    words: list[str] = Field(min_length=1)
+    region: str
+    models: list[str] = []
+    source: str = Field(min_length=1)
+    checked: date
+    note: str = ""
+
+
+class PriceFile(Strict):
     """One provider's file."""
 
     provider: str = Field(min_length=1)
+    currency: str = Field(default="USD", pattern="^[A-Z]{3}$")
     region_neutral: list[str] = []
     price: list[PriceEntry] = []
     region_factor: list[RegionFactor] = []
+    region_alias: list[RegionAlias] = []
 
 
 def decimal(text: str) -> Decimal:
@@ -147,7 +183,10 @@ def decimal(text: str) -> Decimal:
 
 
 # Files of a price folder that hold no prices of a provider.
-OTHER_FILES = ("meters.toml", "caching.toml", "gpus.toml", "gpu_prices.toml", "models.toml")
+OTHER_FILES = (
+    *("meters.toml", "caching.toml", "gpus.toml", "gpu_prices.toml", "models.toml"),
+    *("contract.toml", "currencies.toml"),
+)
 
 
 def parse(name: str, content: bytes) -> PriceFile | None:
@@ -163,26 +202,52 @@ def parse(name: str, content: bytes) -> PriceFile | None:
     Raises:
         PriceFileError: Something in it cannot be used; names file, entry, key and the near match.
     """
-    try:
-        raw = tomllib.loads(content.decode("utf-8"), parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PriceFileError(f"{name}: not valid TOML: {error}") from error
+    raw = _toml(name, content)
     if "provider" not in raw:
         if name in OTHER_FILES:
             return None
         raise PriceFileError(f'{name}: no provider. A price file has provider = "..." at the top and [[price]] tables')
-    _known_keys(name, "", raw, PriceFile)
-    for table, kind in (("price", PriceEntry), ("region_factor", RegionFactor)):
+    tables = {"price": PriceEntry, "region_factor": RegionFactor, "region_alias": RegionAlias}
+    return _checked(name, raw, PriceFile, tables)
+
+
+Root = TypeVar("Root", bound=BaseModel)
+
+
+def parse_as(name: str, content: bytes, kind: type[Root], tables: Mapping[str, type[BaseModel]]) -> Root:
+    """Read another file of a price folder: a contract, or currencies.
+
+    Args:
+        name: File name, for errors.
+        content: Its bytes.
+        kind: Model of the whole file.
+        tables: Model of the entries of each of its arrays of tables.
+
+    Returns:
+        The file.
+
+    Raises:
+        PriceFileError: Something in it cannot be used; names file, entry, key and the near match.
+    """
+    return _checked(name, _toml(name, content), kind, tables)
+
+
+def _toml(name: str, content: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode("utf-8"), parse_float=Decimal)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PriceFileError(f"{name}: not valid TOML: {error}") from error
+
+
+def _checked(name: str, raw: dict[str, Any], kind: type[Root], tables: Mapping[str, type[BaseModel]]) -> Root:
+    _known_keys(name, "", raw, kind)
+    for table, row in tables.items():
         for number, entry in enumerate(cast("list[Any]", raw.get(table, [])), 1):
             if isinstance(entry, dict):
-                _known_keys(
-                    name,
-                    _place(table, number, cast("dict[str, Any]", entry)),
-                    cast("dict[str, Any]", entry),
-                    kind,
-                )
+                named = cast("dict[str, Any]", entry)
+                _known_keys(name, _place(table, number, named), named, row)
     try:
-        return PriceFile.model_validate(raw)
+        return kind.model_validate(raw)
     except ValidationError as error:
         raise PriceFileError(f"{name}, {_explain(error, raw)}") from None
 
@@ -202,8 +267,8 @@ def place(number: int, entry: PriceEntry) -> str:
 
 def _place(table: str, number: int, entry: Mapping[str, Any]) -> str:
     word = "entry" if table == "price" else table
-    model = entry.get("model", entry.get("region", "?"))
-    return f'{word} {number} ({"model" if table == "price" else "region"} "{model}")'
+    key = next((key for key in ("model", "region", "name", "currency", "provider") if key in entry), "model")
+    return f'{word} {number} ({key} "{entry.get(key, "?")}")'
 
 
 def _known_keys(name: str, where: str, raw: Mapping[str, Any], kind: type[BaseModel]) -> None:

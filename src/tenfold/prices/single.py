@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from tenfold.errors import UsageError
 from tenfold.money import to_usd, usd_text
 from tenfold.prices.book import EVER, FOREVER, Entry, Match, PriceBook, PriceList
-from tenfold.prices.compiling import price_book
-from tenfold.prices.meters import METER_NAMES, counted, meters
-from tenfold.usage import Tokens, tokens_from
+from tenfold.prices.meters import METER_NAMES, card_rates, counted, is_free, meters
+from tenfold.prices.opening import shipped_book
+from tenfold.prices.units import billed, disjoint, puzzle, without_rate
+from tenfold.usage import Tokens, Usage, tokens_from
+from tenfold.usage.keywords import Core, core_of
 
-_MEDIA = ("input_audio", "input_image", "input_video")
+_CORE_COLUMNS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens")
+_CORE_METERS = tuple(
+    METER_NAMES.index(name) for name in ("uncached_input", "cache_read", "cache_write", "cache_write_long", "output")
+)
+_REQUEST = METER_NAMES.index("request")
 
 
-@dataclass(frozen=True, slots=True)
-class MeterCost:
+class MeterCost(NamedTuple):
     """One line of a call's bill.
 
     Args:
-        units: Disjoint units of the meter (tokens or calls).
-        rate_pusd: Rate per unit; None where there is no price.
+        units: Disjoint units of the meter.
+        rate_pusd: Rate per unit (per hour for a meter by time); None where there is no price.
         cost_pusd: Their product; None unless the call is priced.
     """
 
@@ -33,42 +37,113 @@ class MeterCost:
     cost_pusd: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CallPrice:
-    """What one call costs, and why.
+_NO_UNITS: Mapping[int, int] = {}
+
+
+class Basis(NamedTuple):
+    """What a price rests on.
 
     Args:
-        status: priced, known_zero, unpriced_model, unpriced_meter, usage_missing, usage_partial or ambiguous.
-        cost_pusd: Cost in pUSD; None unless priced or known_zero.
-        meters: Meters that occur.
-        entry: The price entry; None where none applies.
-        valid_from: Start of its validity; None where the price has no known start.
-        valid_to: End of its validity; None where none is known.
-        how_matched: exact, alias, prefix, dated_id, fine_tune or none.
+        status: As ``CallPrice.status``.
         reason: Why there is no cost; empty where there is one.
+        found: How the id was matched.
+        price_list: The list in force, or None.
+        entry: The entry, or None.
         card_version: The book's version.
+        units: Place of the meter to disjoint units; empty where the core counts tell.
+        flags: What was odd about the usage (``total_mismatch``, ``convention_by_total``).
     """
 
     status: str
-    cost_pusd: int | None
-    meters: Mapping[str, MeterCost]
-    entry: Entry | None
-    valid_from: datetime | None
-    valid_to: datetime | None
-    how_matched: str
     reason: str
+    found: Match
+    price_list: PriceList | None
+    entry: Entry | None
     card_version: str
+    units: Mapping[int, int] = _NO_UNITS
+    flags: tuple[str, ...] = ()
+
+
+class CallPrice(NamedTuple):
+    """What one call costs, and why.
+
+    Args:
+        cost_pusd: Cost in pUSD; None unless priced or known_zero.
+        basis: Status, reason, match and entry.
+        core: The counts, where they are only the usual ones.
+    """
+
+    cost_pusd: int | None
+    basis: Basis
+    core: Core | None = None
 
     @property
     def cost_usd(self) -> Decimal | None:
         """Cost in USD, exactly; None unless priced or known_zero."""
         return None if self.cost_pusd is None else to_usd(self.cost_pusd)
 
+    @property
+    def status(self) -> str:
+        """priced, known_zero, unpriced_model, unpriced_meter, usage_missing, usage_partial or ambiguous."""
+        return self.basis.status
+
+    @property
+    def reason(self) -> str:
+        """Why there is no cost; empty where there is one."""
+        return self.basis.reason
+
+    @property
+    def entry(self) -> Entry | None:
+        """The price entry; None where none applies."""
+        return self.basis.entry
+
+    @property
+    def how_matched(self) -> str:
+        """exact, alias, prefix, dated_id, fine_tune, pattern, override or none."""
+        return self.basis.found.how_priced(self.basis.entry)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What was odd about the usage: its total fits no reading of its parts, or proves another convention."""
+        return self.basis.flags
+
+    @property
+    def card_version(self) -> str:
+        """The book's version."""
+        return self.basis.card_version
+
+    @property
+    def valid_from(self) -> datetime | None:
+        """Start of the price's validity; None where it has no known start."""
+        one = self.basis.price_list
+        return None if one is None or one.valid_from == EVER else one.valid_from
+
+    @property
+    def valid_to(self) -> datetime | None:
+        """End of the price's validity; None where none is known."""
+        one = self.basis.price_list
+        return None if one is None or one.valid_to == FOREVER else one.valid_to
+
+    @property
+    def meters(self) -> Mapping[str, MeterCost]:
+        """Meters that occur: units, rate and cost."""
+        entry = self.basis.entry
+        units = self.basis.units if self.core is None else _core_units(self.core)
+        if entry is None:
+            return {}
+        costs = {} if self.cost_pusd is None else billed(units, entry.rates)
+        return {
+            name: MeterCost(units[i], entry.rates[i], costs.get(i))
+            for i, name in enumerate(METER_NAMES)
+            if units.get(i)
+        }
+
     def as_dict(self) -> dict[str, Any]:
         """Give the keys of ``tenfold price --json``.
 
         Returns:
-            ``status``, ``cost_usd``, ``meters{}``, ``entry{}``, ``how_matched``, ``reason``, ``card_version``.
+            ``status``, ``cost_usd``, ``meters{}``, ``entry{}``, ``how_matched``, ``reason``, ``flags``,
+            ``card_version``.
         """
         unit = {meter.name: meter.unit for meter in meters()}
         return {
@@ -85,6 +160,7 @@ class CallPrice:
             "entry": self.entry and self.entry.as_dict(self.valid_from, self.valid_to),
             "how_matched": self.how_matched,
             "reason": self.reason or None,
+            "flags": list(self.flags),
             "card_version": self.card_version,
         }
 
@@ -118,22 +194,24 @@ def price(
 
     Source: DESIGN "Rules that hold everywhere": bands are cliffs on total input, meters are disjoint, rates are exact.
     """
-    book = book or price_book()
-    instant = instant_of(at)
-    tokens = tokens_from(usage)
-    found = book.match(provider, model, tier or tokens.tier_hint, region or tokens.region_hint)
-    price_list = found.at(instant)
-    if tokens.input_tokens is None or tokens.output_tokens is None:
-        whole = tokens.input_tokens is None and tokens.output_tokens is None
-        status = "usage_missing" if whole else "usage_partial"
-        return _unpriced(status, "the usage names no total for input, output or both", found, price_list, book)
-    if price_list is None:
-        reason = found.reason or f"{found.model} has no price at {instant.isoformat()}"
-        return _unpriced("unpriced_model", reason, found, None, book)
-    entry = price_list.band(tokens.input_tokens)
-    if entry.ambiguous:
-        return _unpriced("ambiguous", entry.ambiguous, found, price_list, book, entry)
-    return _priced(tokens, entry, found, price_list, book)
+    used = shipped_book() if book is None else book
+    try:
+        # The usual call: known ids, usual counts, an aware instant. Whatever does not fit goes the long way below.
+        spans = used.fast[provider, model, tier, region]
+        core = usage.core if type(usage) is Usage else _plain_core(usage)
+        whole, out, read, write, long = cast("Core", core)  # None raises TypeError
+        for since, until, bands in spans:
+            if since <= at < until:
+                for above, (fresh, reads, writes, longs, outs), basis in bands:
+                    if whole > above:
+                        cost = (
+                            (whole - read - write) * fresh + read * reads + (write - long) * writes + long * longs
+                            + out * outs
+                        )  # fmt: skip
+                        return tuple.__new__(CallPrice, (cost, basis, core))
+    except (KeyError, TypeError):
+        pass
+    return _looked_up(used, provider, model, instant_of(at), usage, tier, region)
 
 
 def instant_of(at: datetime | date | str) -> datetime:
@@ -160,80 +238,103 @@ def instant_of(at: datetime | date | str) -> datetime:
     return at.astimezone(UTC)
 
 
-def _units(tokens: Tokens, entry: Entry) -> tuple[int, ...]:
-    rates = dict(zip(METER_NAMES, entry.rates, strict=True))
-    total_in, total_out = tokens.input_tokens or 0, tokens.output_tokens or 0
-    reads, writes = tokens.cache_read_tokens or 0, tokens.cache_write_tokens or 0
-    long = tokens.cache_write_long_tokens or 0
-    image = (tokens.input_image_tokens or 0) if rates["input_image"] is not None else 0
-    video = (tokens.input_video_tokens or 0) if rates["input_video"] is not None else 0
-    audio = (tokens.input_audio_tokens or 0) if rates["input_audio"] != rates["uncached_input"] else 0
-    reasoning = (tokens.reasoning_tokens or 0) if rates["reasoning"] is not None else 0
-    audio_out, image_out = tokens.output_audio_tokens or 0, tokens.output_image_tokens or 0
-    return (
-        total_in - reads - writes - image - video - audio,
-        reads,
-        writes - long,
-        long,
-        audio,
-        image,
-        video,
-        total_out - reasoning - audio_out - image_out,
-        reasoning,
-        audio_out,
-        image_out,
-        tokens.web_searches or 0,
-    )
+def _looked_up(
+    book: PriceBook,
+    provider: str,
+    model: str,
+    instant: datetime,
+    usage: Mapping[str, object],
+    tier: str | None,
+    region: str | None,
+) -> CallPrice:
+    tokens = tokens_from(usage)
+    found = book.match(provider, model, tier or tokens.tier_hint, region or tokens.region_hint)
+    if (provider, model, tier, region) not in book.fast and not tokens.tier_hint and not tokens.region_hint:
+        book.fast[provider, model, tier, region] = _spans(found, book)
+    price_list = found.at(instant)
+    if tokens.input_tokens is None or tokens.output_tokens is None:
+        whole = tokens.input_tokens is None and tokens.output_tokens is None
+        status = "usage_missing" if whole else "usage_partial"
+        reason = "the usage names no total for input, output or both"
+        return CallPrice(None, Basis(status, reason, found, price_list, None, book.version))
+    if price_list is None:
+        reason = found.reason or f"{found.model} has no price at {instant.isoformat()}"
+        return CallPrice(None, Basis("unpriced_model", reason, found, None, None, book.version))
+    entry = price_list.band(tokens.input_tokens)
+    if entry.ambiguous:
+        return CallPrice(None, Basis("ambiguous", entry.ambiguous, found, price_list, entry, book.version))
+    return _priced(tokens, entry, found, price_list, book)
 
 
 def _priced(tokens: Tokens, entry: Entry, found: Match, price_list: PriceList, book: PriceBook) -> CallPrice:
-    units = _units(tokens, entry)
-    by_name = dict(zip(METER_NAMES, units, strict=True))
-    without = [name for name, rate in zip(METER_NAMES, entry.rates, strict=True) if rate is None and by_name[name] > 0]
+    rates = card_rates(entry.rates)
+    units = disjoint(tokens, rates, entry.audio_min_ms, entry.audio_step_ms)
+    without = without_rate(tokens, rates)
     status, reason = "priced", ""
-    media = sum(by_name[name] for name in _MEDIA)
     if without or tokens.unknown_meters:
         missing = ", ".join([*without, *tokens.unknown_meters])
         status, reason = "unpriced_meter", f"{entry.model} ({entry.tier}) has no price for {missing}"
-    elif media and (by_name["cache_read"] or tokens.cache_write_tokens):
-        status, reason = "ambiguous", "media tokens are priced apart and may overlap the cached ones"
-    elif _overlaps(tokens) and media + by_name["reasoning"] + by_name["output_audio"] + by_name["output_image"]:
-        status, reason = "ambiguous", "the parts of input or output exceed their total, and some are priced apart"
-    elif not any(entry.rates):
+    elif why := puzzle(tokens, rates):
+        status, reason = "ambiguous", why
+    elif is_free(entry.rates):
         status = "known_zero"
-    is_priced = status in ("priced", "known_zero")
-    lines = {
-        name: MeterCost(count, rate, count * (rate or 0) if is_priced else None)
-        for name, count, rate in zip(METER_NAMES, units, entry.rates, strict=True)
-        if count
-    }
-    cost = sum(line.cost_pusd or 0 for line in lines.values()) if is_priced else None
-    return CallPrice(status, cost, lines, entry, *_validity(price_list), found.how, reason, book.version)
+    basis = Basis(status, reason, found, price_list, entry, book.version, units, tokens.flags)
+    if status not in ("priced", "known_zero"):
+        return CallPrice(None, basis)
+    return CallPrice(sum(billed(units, rates).values()), basis)
 
 
-def _overlaps(tokens: Tokens) -> bool:
-    parts_in = (
-        tokens.cache_read_tokens, tokens.cache_write_tokens, tokens.input_audio_tokens,
-        tokens.input_image_tokens, tokens.input_video_tokens,
-    )  # fmt: skip
-    parts_out = (tokens.output_audio_tokens, tokens.output_image_tokens, tokens.reasoning_tokens)
-    total_in, total_out = tokens.input_tokens or 0, tokens.output_tokens or 0
-    return sum(part or 0 for part in parts_in) > total_in or sum(part or 0 for part in parts_out) > total_out
+class _Missing:
+    """A rate that is not there: no units of it cost nothing, any unit sends the call the long way."""
+
+    def __rmul__(self, units: int) -> int:
+        if units:
+            raise TypeError("no rate")
+        return 0
 
 
-def _unpriced(
-    status: str,
-    reason: str,
-    found: Match,
-    price_list: PriceList | None,
-    book: PriceBook,
-    entry: Entry | None = None,
-) -> CallPrice:
-    return CallPrice(status, None, {}, entry, *_validity(price_list), found.how, reason, book.version)
+_Rates = tuple[Any, ...]
+_Bands = tuple[tuple[int, _Rates, Basis], ...]
 
 
-def _validity(price_list: PriceList | None) -> tuple[datetime | None, datetime | None]:
-    if price_list is None:
-        return None, None
-    since = None if price_list.valid_from == EVER else price_list.valid_from
-    return since, None if price_list.valid_to == FOREVER else price_list.valid_to
+def _spans(found: Match, book: PriceBook) -> tuple[tuple[datetime, datetime, _Bands], ...]:
+    """Make a match ready to multiply; the latest list first, nothing where hours or fees decide."""
+    if any(one.window is not None or _needs_look(one) for one in found.lists):
+        return ()
+    missing = _Missing()
+    made: list[tuple[datetime, datetime, _Bands]] = []
+    for one in reversed(found.lists):
+        bands: list[tuple[int, _Rates, Basis]] = []
+        for entry in reversed(one.bands):
+            rates = tuple(missing if entry.rates[i] is None else entry.rates[i] for i in _CORE_METERS)
+            status = "known_zero" if is_free(entry.rates) else "priced"
+            bands.append((entry.above, rates, Basis(status, "", found, one, entry, book.version)))
+        made.append((one.valid_from, one.valid_to, tuple(bands)))
+    return tuple(made)
+
+
+def _needs_look(one: PriceList) -> bool:
+    return any(entry.ambiguous or entry.rates[_REQUEST] is not None for entry in one.bands)
+
+
+def _core_units(core: Core) -> dict[int, int]:
+    whole, out, read, write, long = core
+    return dict(zip(_CORE_METERS, (whole - read - write, read, write - long, long, out), strict=True))
+
+
+# Key orders of plain dicts that were seen to hold core counts only.
+_FORMS: dict[tuple[str, ...], tuple[int | None, ...]] = {}
+
+
+def _plain_core(usage: Mapping[str, object]) -> Core | None:
+    """Read a dict of tenfold's own names, where it holds the usual counts only."""
+    if not isinstance(usage, dict):
+        return None
+    keys = tuple(usage)
+    form = _FORMS.get(keys)
+    if form is None:
+        if not set(keys) <= set(_CORE_COLUMNS) or not {"input_tokens", "output_tokens"} <= set(keys):
+            return None
+        form = _FORMS[keys] = tuple(keys.index(name) if name in keys else None for name in _CORE_COLUMNS)
+    values = tuple(usage.values())
+    return core_of(*(None if i is None else values[i] for i in form))

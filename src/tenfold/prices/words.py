@@ -74,6 +74,28 @@ TIER_WORDS = {
 }
 
 
+# Bedrock cross-region inference profiles, which stand before the model id (AWS Bedrock user guide, "Supported Regions
+# and models for inference profiles", 2026-11).
+PROFILES = ("global", "us", "us-gov", "eu", "apac", "jp", "au", "ca", "sa", "mx", "af", "me", "in")
+
+
+def profile_of(provider: str, model: str) -> tuple[str, str]:
+    """Split a Bedrock model id into its inference profile and the model.
+
+    Args:
+        provider: Who bills, in tenfold's spelling.
+        model: Model id in lower case; an ARN ends in one.
+
+    Returns:
+        Profile and bare id; an empty profile where the id has none or another provider bills.
+    """
+    if provider != "bedrock":
+        return "", model
+    bare = model.rsplit("/", 1)[-1] if model.startswith("arn:") else model.removeprefix("bedrock/")
+    profile, dot, rest = bare.partition(".")
+    return (profile, rest) if dot and profile in PROFILES else ("", bare)
+
+
 def canonical_provider(name: str | None) -> str:
     """Name a provider the way tenfold stores it.
 

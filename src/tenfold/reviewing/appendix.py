@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from tenfold.display import minute
+from tenfold.ledger import metering
+from tenfold.prices.meters import CORE, meters
 from tenfold.reviewing.facts import Facts
 from tenfold.reviewing.page import Block, Card, Heading, MadeList, Prose, Section, Text
-from tenfold.store import steps
+from tenfold.store import cells, steps
 
 _STEPS = (
     "cells_requests", "cells_cube", "cells_grouped", "cells_mixed", "priced", "totals", "token_mix", "calls",
@@ -37,7 +40,7 @@ def section(facts: Facts) -> Section:
         Prose(
             "The text that ran, before the window's bounds and the view names were put in. Folded away; not printed."
         ),
-        *(Text(name, steps.text(name)) for name in _steps(facts.plan)),
+        *(Text(name, _shown(name, facts.reading.meters)) for name in _steps(facts.plan)),
     ]
     return Section("appendix", "Appendix", tuple(blocks))
 
@@ -96,6 +99,20 @@ def _steps(plan: Mapping[str, Any] | None) -> list[str]:
     levers: Sequence[Mapping[str, Any]] = () if plan is None else plan["levers"]
     seen = [str(fact["step"]) for lever in levers for fact in lever["evidence"] or () if "step" in fact]
     return [name for name in dict.fromkeys((*_STEPS, *seen)) if _is_step(name)]
+
+
+def _shown(name: str, occurring: Iterable[str]) -> str:
+    """Show a step as it runs for the meters that occur; the views' names stay placeholders."""
+    used = tuple(meter for meter in meters() if meter.name in {*CORE, *occurring})
+    by_step = {
+        "priced": metering.pricing_words(used),
+        "totals": metering.total_words(used),
+        "cells_grouped": cells.grouping_words(),
+        "cells_cube": {"sums": cells.sums()},
+        "cells_mixed": {"counts": cells.counts()},
+    }
+    words = by_step.get(name, {})
+    return re.sub(r"\{(\w+)\}", lambda found: words.get(found[1], found[0]), steps.text(name))
 
 
 def _is_step(name: str) -> bool:

@@ -92,11 +92,25 @@ REQUESTS: tuple[Column, ...] = (
         ("input_audio_tokens", "BIGINT", "audio input; part of input_tokens", "tokens"),
         ("input_image_tokens", "BIGINT", "image input; part of input_tokens", "tokens"),
         ("input_video_tokens", "BIGINT", "video input; part of input_tokens", "tokens"),
+        ("cache_read_audio_tokens", "BIGINT", "audio in cache_read_tokens and in input_audio_tokens", "tokens"),
+        ("cache_read_image_tokens", "BIGINT", "images in cache_read_tokens and in input_image_tokens", "tokens"),
+        ("cache_read_video_tokens", "BIGINT", "video in cache_read_tokens and in input_video_tokens", "tokens"),
         ("output_tokens", "BIGINT", "all output tokens, reasoning included", "tokens"),
         ("reasoning_tokens", "BIGINT", "reasoning; part of output_tokens", "tokens"),
         ("output_audio_tokens", "BIGINT", "audio output; part of output_tokens", "tokens"),
         ("output_image_tokens", "BIGINT", "image output; part of output_tokens", "tokens"),
+        ("output_video_tokens", "BIGINT", "video output; part of output_tokens", "tokens"),
         ("web_searches", "BIGINT", "web searches billed by call", "calls"),
+        ("web_searches_preview", "BIGINT", "web searches with the tool's preview version", "calls"),
+        ("file_searches", "BIGINT", "searches in stored files", "calls"),
+        ("maps_searches", "BIGINT", "grounding with maps", "calls"),
+        ("code_sessions", "BIGINT", "sessions of a hosted code interpreter", "calls"),
+        ("images", "BIGINT", "generated images billed by the piece", "images"),
+        ("pages", "BIGINT", "document pages read", "pages"),
+        ("characters", "BIGINT", "characters of input text, where billed by them", "characters"),
+        ("input_audio_ms", "BIGINT", "input audio billed by time", "ms"),
+        ("output_media_ms", "BIGINT", "generated audio or video billed by time", "ms"),
+        ("cache_storage_token_s", "BIGINT", "tokens held in an explicit cache, times seconds", "token_s"),
         ("token_source", "VARCHAR", "reported, estimated"),
     ),
     *_columns(
@@ -166,21 +180,8 @@ META: tuple[Column, ...] = (
 
 # Dimensions a cube keeps apart; any other grouping reads the raw rows.
 CUBE_DIMENSIONS = ("org", "project", "team", "feature", "environment", "source_format")
-# Token columns whose sums price a cell exactly, once the cell is uniform in which of them are known and above zero.
-TOKEN_COLUMNS = (
-    "input_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "cache_write_long_tokens",
-    "input_audio_tokens",
-    "input_image_tokens",
-    "input_video_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-    "output_audio_tokens",
-    "output_image_tokens",
-    "web_searches",
-)
+# Counts whose sums price a cell exactly, once the cell is uniform in which of them are known and above zero.
+TOKEN_COLUMNS = tuple(column.name for column in REQUESTS if column.group == "tokens" and column.unit)
 
 CUBE: tuple[Column, ...] = (
     Column("day", "DATE", "UTC day", "UTC"),
@@ -194,11 +195,15 @@ CUBE: tuple[Column, ...] = (
     ),
     Column("is_billed", "BOOLEAN", "billable and not answered by a gateway cache"),
     Column("is_overlap", "BOOLEAN", "subsets together exceed their total"),
-    Column("unknown_mask", "INTEGER", "1: input unknown, 2: output unknown"),
-    Column("positive_mask", "INTEGER", "bit per disjoint meter: above zero"),
+    Column(
+        "unknown_mask",
+        "INTEGER",
+        "1: input unknown, 2: output unknown; 4, 8, 16: audio, image, video there and their cached share unknown",
+    ),
+    Column("positive_mask", "INTEGER", "bit per count: above zero"),
     Column("requests", "BIGINT", "requests in the cell; negative in a correction", "count"),
     Column("split_unknown", "BIGINT", "requests with input and an unknown cached share", "count"),
-    *(Column(name, "BIGINT", f"sum of {name}", "tokens") for name in TOKEN_COLUMNS),
+    *(Column(name, "BIGINT", f"sum of {name}", "units") for name in TOKEN_COLUMNS),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -209,7 +214,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "cube": CUBE,
     "meta": META,
 }
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def ddl(table: str, *, temp: bool = False, name: str | None = None) -> str:

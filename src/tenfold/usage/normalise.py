@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import NamedTuple, cast
 
 from tenfold.errors import UsageError, near
@@ -39,11 +41,25 @@ class Tokens(NamedTuple):
     input_audio_tokens: int | None = None
     input_image_tokens: int | None = None
     input_video_tokens: int | None = None
+    cache_read_audio_tokens: int | None = None
+    cache_read_image_tokens: int | None = None
+    cache_read_video_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     output_audio_tokens: int | None = None
     output_image_tokens: int | None = None
+    output_video_tokens: int | None = None
     web_searches: int | None = None
+    web_searches_preview: int | None = None
+    file_searches: int | None = None
+    maps_searches: int | None = None
+    code_sessions: int | None = None
+    images: int | None = None
+    pages: int | None = None
+    characters: int | None = None
+    input_audio_ms: int | None = None
+    output_media_ms: int | None = None
+    cache_storage_token_s: int | None = None
     tier_hint: str | None = None
     region_hint: str | None = None
     unknown_meters: tuple[str, ...] = ()
@@ -94,6 +110,18 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
     )
 
 
+def most(name: str) -> int:
+    """Give the bound of a count, above which it is taken for a mistake.
+
+    Args:
+        name: Column or key.
+
+    Returns:
+        The first value that is too large; a million times more for tokens by time.
+    """
+    return MAX_COUNT * 10**6 if name == "cache_storage_token_s" else MAX_COUNT
+
+
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
@@ -104,6 +132,22 @@ def _shape(usage: Mapping[str, object], name: str | None) -> UsageShape:
         if name not in SHAPES:
             raise UsageError(f'no usage shape "{name}".{near(name, SHAPES)} Known: {", ".join(SHAPES)}')
         return SHAPES[name]
+    # Which keys an object has decides its shape, so the answer is kept by them.
+    held = (cast("Mapping[object, object]", value) for value in usage.values() if isinstance(value, Mapping))
+    seen = tuple(usage), tuple(map(tuple, held))
+    kind = _SEEN.get(seen)
+    if kind is None:
+        kind = _recognised(usage)
+        if len(_SEEN) < _MOST_SEEN:
+            _SEEN[seen] = kind
+    return kind
+
+
+_SEEN: dict[tuple[tuple[object, ...], tuple[tuple[object, ...], ...]], UsageShape] = {}
+_MOST_SEEN = 10_000
+
+
+def _recognised(usage: Mapping[str, object]) -> UsageShape:
     fitting = [kind for kind in SHAPES.values() if any(all(_has(usage, k) for k in mark) for mark in kind.marks)]
     weaker = {plain for kind in fitting for plain in SPECIALISES.get(kind.name, ())}
     # A key of tenfold's own beside a provider's marks is a second reading, not a plainer one.
@@ -123,9 +167,15 @@ def _shape(usage: Mapping[str, object], name: str | None) -> UsageShape:
     return found[0]
 
 
+@cache
+def _parsed(path: str) -> tuple[re.Match[str] | None, tuple[str, ...], str]:
+    *above, leaf = path.split(".")
+    return LISTED.fullmatch(path), tuple(above), leaf
+
+
 def _get(usage: Mapping[str, object], path: str) -> object:
     """Follow a path; None where a step is absent. A list path gives the sum of its entries of that kind."""
-    listed = LISTED.fullmatch(path)
+    listed, above, leaf = _parsed(path)
     if listed is not None:
         entries = usage.get(listed["list"])
         if entries is None:
@@ -137,7 +187,6 @@ def _get(usage: Mapping[str, object], path: str) -> object:
         ]
         return sum(found)
     node: Mapping[str, object] = usage
-    *above, leaf = path.split(".")
     for step in above:
         held = node.get(step)
         if held is None:
@@ -186,8 +235,9 @@ def _count(value: object, key: str) -> int | None:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise UsageError(f"usage key {key}: {value!r} is not a count (a whole number of at least 0)")
-    if not 0 <= value < MAX_COUNT:
-        raise UsageError(f"usage key {key}: {value} is not a possible count (0 to {MAX_COUNT - 1:,})")
+    limit = most(key)
+    if not 0 <= value < limit:
+        raise UsageError(f"usage key {key}: {value} is not a possible count (0 to {limit - 1:,})")
     return value
 
 
@@ -318,7 +368,11 @@ _SUBSETS = (
     ("input_tokens", ("cache_read_tokens", "cache_write_tokens")),
     ("input_tokens", ("input_audio_tokens", "input_image_tokens", "input_video_tokens")),
     ("cache_write_tokens", ("cache_write_long_tokens",)),
-    ("output_tokens", ("reasoning_tokens", "output_audio_tokens", "output_image_tokens")),
+    ("output_tokens", ("reasoning_tokens", "output_audio_tokens", "output_image_tokens", "output_video_tokens")),
+    ("cache_read_tokens", ("cache_read_audio_tokens", "cache_read_image_tokens", "cache_read_video_tokens")),
+    ("input_audio_tokens", ("cache_read_audio_tokens",)),
+    ("input_image_tokens", ("cache_read_image_tokens",)),
+    ("input_video_tokens", ("cache_read_video_tokens",)),
 )
 
 

@@ -179,6 +179,7 @@ def _of_modality(modality: str, *lists: str) -> tuple[str, ...]:
 
 
 _PROMPT_DETAILS = ("promptTokensDetails", "prompt_tokens_details")
+_CACHE_DETAILS = ("cacheTokensDetails", "cache_tokens_details")
 _ANSWER_DETAILS = (
     *("candidatesTokensDetails", "candidates_tokens_details"),
     *("responseTokensDetails", "response_tokens_details"),
@@ -191,6 +192,9 @@ GEMINI = UsageShape(
         "input_audio_tokens": _of_modality("AUDIO", *_PROMPT_DETAILS),
         "input_image_tokens": _of_modality("IMAGE", *_PROMPT_DETAILS),
         "input_video_tokens": _of_modality("VIDEO", *_PROMPT_DETAILS),
+        "cache_read_audio_tokens": _of_modality("AUDIO", *_CACHE_DETAILS),
+        "cache_read_image_tokens": _of_modality("IMAGE", *_CACHE_DETAILS),
+        "cache_read_video_tokens": _of_modality("VIDEO", *_CACHE_DETAILS),
         "output_tokens": (
             "candidatesTokenCount",
             "responseTokenCount",
@@ -200,6 +204,7 @@ GEMINI = UsageShape(
         "reasoning_tokens": ("thoughtsTokenCount", "thoughts_token_count"),
         "output_audio_tokens": _of_modality("AUDIO", *_ANSWER_DETAILS),
         "output_image_tokens": _of_modality("IMAGE", *_ANSWER_DETAILS),
+        "output_video_tokens": _of_modality("VIDEO", *_ANSWER_DETAILS),
     },
     marks=_any_of(
         "promptTokenCount",
@@ -222,6 +227,11 @@ GEMINI = UsageShape(
         "input_video_tokens": ZERO,
         "output_audio_tokens": ZERO,
         "output_image_tokens": ZERO,
+        "output_video_tokens": ZERO,
+        **dict.fromkeys(
+            ("cache_read_audio_tokens", "cache_read_image_tokens", "cache_read_video_tokens"),
+            "cacheTokensDetails|cache_tokens_details",
+        ),
     },
     tier=("serviceTier", "service_tier", "trafficType", "traffic_type"),
 )
@@ -318,6 +328,8 @@ TOKEN_DETAILS = UsageShape(
         "cache_write_long_tokens": ("input_token_details.ephemeral_1h_input_tokens",),
         "input_audio_tokens": ("input_token_details.audio", "input_token_details.audio_tokens"),
         "input_image_tokens": ("input_token_details.image_tokens",),
+        "cache_read_audio_tokens": ("input_token_details.cached_tokens_details.audio_tokens",),
+        "cache_read_image_tokens": ("input_token_details.cached_tokens_details.image_tokens",),
         "output_tokens": ("output_tokens",),
         "reasoning_tokens": ("output_token_details.reasoning",),
         "output_audio_tokens": ("output_token_details.audio", "output_token_details.audio_tokens"),

@@ -13,18 +13,7 @@ select
   positive_mask,
   cast(sum(requests) as bigint) as requests,
   cast(sum(split_unknown) as bigint) as split_unknown,
-  cast(sum(input_tokens) as bigint) as input_tokens,
-  cast(sum(cache_read_tokens) as bigint) as cache_read_tokens,
-  cast(sum(cache_write_tokens) as bigint) as cache_write_tokens,
-  cast(sum(cache_write_long_tokens) as bigint) as cache_write_long_tokens,
-  cast(sum(input_audio_tokens) as bigint) as input_audio_tokens,
-  cast(sum(input_image_tokens) as bigint) as input_image_tokens,
-  cast(sum(input_video_tokens) as bigint) as input_video_tokens,
-  cast(sum(output_tokens) as bigint) as output_tokens,
-  cast(sum(reasoning_tokens) as bigint) as reasoning_tokens,
-  cast(sum(output_audio_tokens) as bigint) as output_audio_tokens,
-  cast(sum(output_image_tokens) as bigint) as output_image_tokens,
-  cast(sum(web_searches) as bigint) as web_searches
+  {sums}
 from cube
 where {condition}
 group by all

@@ -12,18 +12,7 @@ select
   is_overlap,
   requests,
   split_unknown,
-  input_tokens,
-  cache_read_tokens,
-  cache_write_tokens,
-  cache_write_long_tokens,
-  input_audio_tokens,
-  input_image_tokens,
-  input_video_tokens,
-  output_tokens,
-  reasoning_tokens,
-  output_audio_tokens,
-  output_image_tokens,
-  web_searches
+  {counts}
 from {grouped} as g
 where not exists (select 1 from cut_days where cut_days.price_key = g.price_key and cut_days.day = g.day)
 union all
@@ -38,18 +27,7 @@ select
   is_overlap,
   requests,
   split_unknown,
-  input_tokens,
-  cache_read_tokens,
-  cache_write_tokens,
-  cache_write_long_tokens,
-  input_audio_tokens,
-  input_image_tokens,
-  input_video_tokens,
-  output_tokens,
-  reasoning_tokens,
-  output_audio_tokens,
-  output_image_tokens,
-  web_searches
+  {counts}
 from {cells} as r
 where ({condition})
   and exists (select 1 from cut_days where cut_days.price_key = r.price_key and cut_days.day = r.day)

@@ -8,8 +8,11 @@ select
   ts is not null as is_dated,
   coalesce(input_tokens, 0) as context_tokens,
   coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0) + coalesce(input_audio_tokens, 0)
-    + coalesce(input_image_tokens, 0) + coalesce(input_video_tokens, 0) > coalesce(input_tokens, 0)
-    or coalesce(output_audio_tokens, 0) + coalesce(output_image_tokens, 0) + coalesce(reasoning_tokens, 0)
+    + coalesce(input_image_tokens, 0) + coalesce(input_video_tokens, 0)
+    - coalesce(cache_read_audio_tokens, 0) - coalesce(cache_read_image_tokens, 0)
+    - coalesce(cache_read_video_tokens, 0) > coalesce(input_tokens, 0)
+    or coalesce(output_audio_tokens, 0) + coalesce(output_image_tokens, 0) + coalesce(output_video_tokens, 0)
+      + coalesce(reasoning_tokens, 0)
       > coalesce(output_tokens, 0) as is_overlap,
   coalesce(is_billable, true) and not coalesce(gateway_cache_hit, false) as is_billed,
   cast(1 as bigint) as requests,

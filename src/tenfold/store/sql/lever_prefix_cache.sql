@@ -9,6 +9,9 @@ with judged as (
     p.cache_read_tokens as own_cache_read_tokens,
     p.cache_write_tokens as own_cache_write_tokens,
     p.cache_write_long_tokens as own_cache_write_long_tokens,
+    p.cache_read_audio_tokens as own_cache_read_audio_tokens,
+    p.cache_read_image_tokens as own_cache_read_image_tokens,
+    p.cache_read_video_tokens as own_cache_read_video_tokens,
     p.cache_read_tokens as read_tokens,
     p.cache_write_tokens as write_tokens,
     {cost} as now_pusd,
@@ -27,6 +30,9 @@ select
     own_cache_read_tokens,
     own_cache_write_tokens,
     own_cache_write_long_tokens,
+    own_cache_read_audio_tokens,
+    own_cache_read_image_tokens,
+    own_cache_read_video_tokens,
     read_tokens,
     write_tokens,
     now_pusd,
@@ -34,5 +40,11 @@ select
     case when fate = 'touched' then own_cache_read_tokens * 0 else own_cache_read_tokens end as cache_read_tokens,
     case when fate = 'touched' then own_cache_write_tokens * 0 else own_cache_write_tokens end as cache_write_tokens,
     case when fate = 'touched' then own_cache_write_long_tokens * 0 else own_cache_write_long_tokens end
-      as cache_write_long_tokens
+      as cache_write_long_tokens,
+    case when fate = 'touched' then own_cache_read_audio_tokens * 0 else own_cache_read_audio_tokens end
+      as cache_read_audio_tokens,
+    case when fate = 'touched' then own_cache_read_image_tokens * 0 else own_cache_read_image_tokens end
+      as cache_read_image_tokens,
+    case when fate = 'touched' then own_cache_read_video_tokens * 0 else own_cache_read_video_tokens end
+      as cache_read_video_tokens
 from judged
