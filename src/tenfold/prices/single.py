@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, NamedTuple, cast
@@ -14,13 +14,13 @@ from tenfold.prices.meters import METER_NAMES, card_rates, counted, is_free, met
 from tenfold.prices.opening import shipped_book
 from tenfold.prices.units import billed, disjoint, puzzle, without_rate
 from tenfold.usage import Tokens, Usage, tokens_from
-from tenfold.usage.keywords import Core, core_of
+from tenfold.usage.keywords import Core, core_of_plain
 
-_CORE_COLUMNS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens")
 _CORE_METERS = tuple(
     METER_NAMES.index(name) for name in ("uncached_input", "cache_read", "cache_write", "cache_write_long", "output")
 )
 _REQUEST = METER_NAMES.index("request")
+_new = cast("Callable[[type[CallPrice], tuple[object, ...]], CallPrice]", tuple.__new__)
 
 
 class MeterCost(NamedTuple):
@@ -198,18 +198,20 @@ def price(
     try:
         # The usual call: known ids, usual counts, an aware instant. Whatever does not fit goes the long way below.
         spans = used.fast[provider, model, tier, region]
-        core = usage.core if type(usage) is Usage else _plain_core(usage)
+        core = usage.core if type(usage) is Usage else core_of_plain(usage)
         whole, out, read, write, long = cast("Core", core)  # None raises TypeError
-        for since, until, bands in spans:
-            if since <= at < until:
-                for above, (fresh, reads, writes, longs, outs), basis in bands:
-                    if whole > above:
-                        cost = (
-                            (whole - read - write) * fresh + read * reads + (write - long) * writes + long * longs
-                            + out * outs
-                        )  # fmt: skip
-                        return tuple.__new__(CallPrice, (cost, basis, core))
-    except (KeyError, TypeError):
+        for since, until, above, up_to, fresh, outs, by_read, by_write, by_long, basis in spans:
+            if since <= at < until and above < whole <= up_to:
+                # All input at the fresh rate, and what reads and writes differ from it. A missing rate: TypeError.
+                cost = whole * fresh + out * outs
+                if read:
+                    cost += read * by_read
+                if write:
+                    cost += write * by_write
+                    if long:
+                        cost += long * by_long
+                return _new(CallPrice, (cost, basis, core))
+    except (KeyError, TypeError, AttributeError):
         pass
     return _looked_up(used, provider, model, instant_of(at), usage, tier, region)
 
@@ -284,33 +286,27 @@ def _priced(tokens: Tokens, entry: Entry, found: Match, price_list: PriceList, b
     return CallPrice(sum(billed(units, rates).values()), basis)
 
 
-class _Missing:
-    """A rate that is not there: no units of it cost nothing, any unit sends the call the long way."""
-
-    def __rmul__(self, units: int) -> int:
-        if units:
-            raise TypeError("no rate")
-        return 0
+# From, to, above and up to this input; fresh and output rate; what a read, a write and a long write differ by; basis.
+_Span = tuple[datetime, datetime, int, int, Any, Any, Any, Any, Any, Basis]
 
 
-_Rates = tuple[Any, ...]
-_Bands = tuple[tuple[int, _Rates, Basis], ...]
-
-
-def _spans(found: Match, book: PriceBook) -> tuple[tuple[datetime, datetime, _Bands], ...]:
-    """Make a match ready to multiply; the latest list first, nothing where hours or fees decide."""
+def _spans(found: Match, book: PriceBook) -> tuple[_Span, ...]:
+    """Make a match ready to multiply, the latest price first; nothing where hours or fees decide."""
     if any(one.window is not None or _needs_look(one) for one in found.lists):
         return ()
-    missing = _Missing()
-    made: list[tuple[datetime, datetime, _Bands]] = []
-    for one in reversed(found.lists):
-        bands: list[tuple[int, _Rates, Basis]] = []
-        for entry in reversed(one.bands):
-            rates = tuple(missing if entry.rates[i] is None else entry.rates[i] for i in _CORE_METERS)
-            status = "known_zero" if is_free(entry.rates) else "priced"
-            bands.append((entry.above, rates, Basis(status, "", found, one, entry, book.version)))
-        made.append((one.valid_from, one.valid_to, tuple(bands)))
-    return tuple(made)
+    return tuple(_span(entry, one, found, book) for one in reversed(found.lists) for entry in one.bands)
+
+
+def _span(entry: Entry, one: PriceList, found: Match, book: PriceBook) -> _Span:
+    fresh, read, write, long, out = (entry.rates[i] for i in _CORE_METERS)
+    status = "known_zero" if is_free(entry.rates) else "priced"
+    basis = Basis(status, "", found, one, entry, book.version)
+    by_read, by_write, by_long = _less(read, fresh), _less(write, fresh), _less(long, write)
+    return one.valid_from, one.valid_to, entry.above, entry.up_to, fresh, out, by_read, by_write, by_long, basis
+
+
+def _less(rate: int | None, base: int | None) -> int | None:
+    return None if rate is None or base is None else rate - base
 
 
 def _needs_look(one: PriceList) -> bool:
@@ -320,21 +316,3 @@ def _needs_look(one: PriceList) -> bool:
 def _core_units(core: Core) -> dict[int, int]:
     whole, out, read, write, long = core
     return dict(zip(_CORE_METERS, (whole - read - write, read, write - long, long, out), strict=True))
-
-
-# Key orders of plain dicts that were seen to hold core counts only.
-_FORMS: dict[tuple[str, ...], tuple[int | None, ...]] = {}
-
-
-def _plain_core(usage: Mapping[str, object]) -> Core | None:
-    """Read a dict of tenfold's own names, where it holds the usual counts only."""
-    if not isinstance(usage, dict):
-        return None
-    keys = tuple(usage)
-    form = _FORMS.get(keys)
-    if form is None:
-        if not set(keys) <= set(_CORE_COLUMNS) or not {"input_tokens", "output_tokens"} <= set(keys):
-            return None
-        form = _FORMS[keys] = tuple(keys.index(name) if name in keys else None for name in _CORE_COLUMNS)
-    values = tuple(usage.values())
-    return core_of(*(None if i is None else values[i] for i in form))

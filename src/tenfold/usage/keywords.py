@@ -13,6 +13,9 @@ from tenfold.usage.normalise import MAX_COUNT
 Core: TypeAlias = tuple[int, int, int, int, int]
 
 
+CORE_COLUMNS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens")
+
+
 class Usage(Mapping[str, object]):
     """Token counts of one request by tenfold's names; what is left out is unknown.
 
@@ -25,7 +28,7 @@ class Usage(Mapping[str, object]):
         **others: Any other count of the requests table: ``reasoning_tokens``, ``web_searches``, ...
     """
 
-    __slots__ = ("_counts", "core")
+    __slots__ = ("_others", "_usual", "core")
 
     def __init__(
         self,
@@ -36,24 +39,18 @@ class Usage(Mapping[str, object]):
         cache_write_long_tokens: int | None = None,
         **others: int | None,
     ) -> None:
-        counts: dict[str, object] = {
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
-            "cache_read_tokens": cache_read_tokens,
-            "cache_write_tokens": cache_write_tokens,
-            "cache_write_long_tokens": cache_write_long_tokens,
-            **others,
-        }
+        self._usual = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cache_write_long_tokens)
+        self._others = others
         for name in others:
             if name not in TOKEN_COLUMNS:
                 raise UsageError(f'unknown token name "{name}".{near(name, TOKEN_COLUMNS)}')
-        self._counts = {name: value for name, value in counts.items() if value is not None}
         # What the single price call can multiply at once; None where it must look closer.
-        self.core: Core | None = None
-        if not any(others.values()):
-            self.core = core_of(
-                input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cache_write_long_tokens
-            )
+        self.core: Core | None = None if others and any(others.values()) else core_of(*self._usual)
+
+    @property
+    def _counts(self) -> dict[str, object]:
+        named = {**dict(zip(CORE_COLUMNS, self._usual, strict=True)), **self._others}
+        return {name: value for name, value in named.items() if value is not None}
 
     def __getitem__(self, name: str) -> object:
         return self._counts[name]
@@ -68,7 +65,7 @@ class Usage(Mapping[str, object]):
         return f"Usage({', '.join(f'{name}={value}' for name, value in self._counts.items())})"
 
 
-def core_of(whole: object, out: object, read: object = 0, write: object = 0, long: object = 0) -> Core | None:
+def core_of(whole: object, out: object, read: object = None, write: object = None, long: object = None) -> Core | None:
     """Check the five counts that most calls have.
 
     Args:
@@ -88,10 +85,26 @@ def core_of(whole: object, out: object, read: object = 0, write: object = 0, lon
         and type(read) is int
         and type(write) is int
         and type(long) is int
-        and 0 <= out < MAX_COUNT
         and 0 <= long <= write
         and 0 <= read <= whole - write
         and whole < MAX_COUNT
+        and 0 <= out < MAX_COUNT
     ):
         return whole, out, read, write, long
     return None
+
+
+def core_of_plain(usage: Mapping[str, object]) -> Core | None:
+    """Read the usual counts of a mapping by tenfold's own names.
+
+    Args:
+        usage: Any mapping.
+
+    Returns:
+        As ``core_of``; None where the mapping holds anything else.
+    """
+    get = usage.get
+    read, write, long = get("cache_read_tokens"), get("cache_write_tokens"), get("cache_write_long_tokens")
+    if len(usage) != 2 + (read is not None) + (write is not None) + (long is not None):
+        return None
+    return core_of(get("input_tokens"), get("output_tokens"), read, write, long)
