@@ -6,10 +6,23 @@ Any price in USD per million tokens with at most six decimals is an exact intege
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import (
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    Inexact,
+    InvalidOperation,
+    Overflow,
+    localcontext,
+)
 
 PUSD_PER_USD = 10**12
-_WIDE = Context(prec=60, rounding=ROUND_HALF_EVEN)
+# Whatever the caller's own decimal settings are, money is computed in these: exact, or an error.
+WIDE = Context(prec=80, rounding=ROUND_HALF_EVEN)
+EXACT = Context(prec=80, rounding=ROUND_HALF_EVEN, traps=[Inexact, InvalidOperation, DivisionByZero, Overflow])
+# A rate or an amount beyond this would not fit into the ledger's 64 bits.
+MOST_PUSD = 2**62
 
 
 def rate_pusd(usd: Decimal, per: int) -> int:
@@ -27,13 +40,34 @@ def rate_pusd(usd: Decimal, per: int) -> int:
     """
     if not usd.is_finite() or usd < 0:
         raise ValueError(f"a price must be a finite number of at least 0, not {usd}")
-    with localcontext(_WIDE):
+    with localcontext(WIDE):
         exact = usd * PUSD_PER_USD / per
         if exact != exact.to_integral_value():
             raise ValueError(
                 f"{usd} USD per {per:,} units is finer than 1e-12 USD a unit; at most 6 decimals per million"
             )
+        if exact > MOST_PUSD:
+            raise ValueError(f"{usd} USD per {per:,} units is more than any price can be")
         return int(exact)
+
+
+def scaled(amount: int, factor: Decimal) -> int:
+    """Multiply a rate by a factor, rounded half-even: discounts and conversions.
+
+    Args:
+        amount: pUSD per unit.
+        factor: At least 0.
+
+    Returns:
+        The nearest whole rate.
+
+    Raises:
+        ValueError: A rate above 0 would become 0, which would read as free, or more than any price can be.
+    """
+    made = int(WIDE.to_integral_value(WIDE.multiply(Decimal(amount), factor)))
+    if (amount and factor and not made) or made > MOST_PUSD:
+        raise ValueError(f"a rate of {amount} pUSD times {factor} is no whole rate of at least 1 pUSD and at most 2^62")
+    return made
 
 
 def to_usd(pusd: int) -> Decimal:
@@ -45,7 +79,7 @@ def to_usd(pusd: int) -> Decimal:
     Returns:
         The same amount in USD, all twelve decimals kept.
     """
-    return Decimal(pusd).scaleb(-12, _WIDE)
+    return Decimal(pusd).scaleb(-12, WIDE)
 
 
 def usd_text(pusd: int | None) -> str | None:
@@ -75,7 +109,7 @@ def shown(pusd: int, decimals: int = 2) -> str:
     Returns:
         Text such as ``"$1,234.57"``.
     """
-    rounded = to_usd(pusd).quantize(Decimal(1).scaleb(-decimals), context=_WIDE)
+    rounded = to_usd(pusd).quantize(Decimal(1).scaleb(-decimals), context=WIDE)
     return f"{'-' if rounded < 0 else ''}${abs(rounded):,}"
 
 

@@ -189,7 +189,8 @@ def test_b121_one_overlay_in_price_cost_plan_and_review(dearer):
     )
     page = tf.review(ledger, quarter="2026Q4").html
     assert "$1,437" in page
-    assert "$1,089" not in page
+    assert page.count("$1,089") == 1  # said beside the contracted cost, and nowhere else
+    assert "List $1,089.00 · contracted $1,437.48" in page
 
 
 def test_b121_one_overlay_in_every_command(dearer, monkeypatch, capsys):

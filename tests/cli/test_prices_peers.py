@@ -66,7 +66,7 @@ def test_diff_of_two_folders(run, as_json):
     assert (found["added"], found["removed"]) == ([], [])
     code, out, _ = run("prices", "diff", "old", "new")
     assert code == 0
-    assert "0 price lists added, 0 removed, 1 rates changed" in " ".join(out.split())
+    assert "0 price lists added, 0 removed, 1 rate and 0 names changed" in " ".join(out.split())
     assert as_json("prices", "diff", "shipped", "shipped")["changed"] == []
     code, _, err = run("prices", "diff", "old", "nowhere")
     assert (code, err) == (1, "error: nowhere: no such folder of price files\n")

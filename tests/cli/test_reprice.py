@@ -38,5 +38,5 @@ def test_credit_lines_and_the_screen(run, tmp_path):
     assert [(row["request_id"], row["adjustment_usd"]) for row in rows] == [("r1", "-0.0005"), ("r2", "")]
     assert "2 adjustments" in err
     code, out, _ = run("prices", "reprice", "--db", "u.duckdb", "--with", "fix")
-    assert "gpt-new: 1 of 1 requests without a price before, 0 after" in " ".join(out.split())
+    assert "gpt-new: 1 of 1 requests have no price in the old book ($0.01 in the new one)" in " ".join(out.split())
     assert (tmp_path / "u.duckdb").read_bytes() == before

@@ -21,7 +21,7 @@ from tenfold.store import schema
 
 # A failing example is shown as drawn: shrinking a log and a book together takes minutes and helps little.
 QUICK = settings(
-    max_examples=20,
+    max_examples=10,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -134,7 +134,7 @@ ZONES = ("UTC", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "Australia
 
 
 @given(strategies.books_and_logs(min_size=20, max_size=40), st.sampled_from(ZONES), st.data())
-@settings(QUICK, max_examples=15)
+@settings(QUICK, max_examples=8)
 def test_windows_and_zones_equal_oracle(drawn, zone, data):
     text, rows = drawn
     book, slow = books(text)

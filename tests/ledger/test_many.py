@@ -80,6 +80,31 @@ def test_any_frame_and_any_time():
     day = tf.price_many({**calls, "ts": [date(2026, 7, 30)] * 4})["cost_pusd"][0]
     assert naive == 5 * later == 5 * day  # cut to a fifth at 2026-07-30T00:00Z
     assert tf.price_many(pl.LazyFrame(calls))["cost_pusd"][0] == later
+    assert tf.price_many({**calls, "ts": ["2026-07-30T06:30:00Z"] * 4})["cost_pusd"][0] == later
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"cache_read_tokens": 500, "cache_read_audio_tokens": 100},
+        {"input_audio_tokens": 500, "cache_read_audio_tokens": 100},
+        {"cache_read_audio_tokens": 100},
+        {"cache_write_long_tokens": 500},
+    ],
+)
+def test_an_unknown_whole_is_at_least_its_part(counts):
+    model = (
+        ("anthropic", "claude-sonnet-4-5") if "cache_write_long_tokens" in counts else ("google", "gemini-2.5-flash")
+    )
+    call = {"input_tokens": 1000, "output_tokens": 10, **counts}
+    many = tf.price_many(
+        {**{k: [v] for k, v in call.items()}, "provider": [model[0]], "model": [model[1]], "ts": [date(2026, 10, 1)]},
+        meters=True,
+    )
+    one = tf.price(provider=model[0], model=model[1], at="2026-10-01", usage=call)
+    assert many["cost_pusd"][0] == one.cost_pusd
+    assert all(line.units > 0 for line in one.meters.values())
+    assert all(many[name][0] >= 0 for name in many.columns if name.endswith("_units"))
 
 
 @pytest.mark.parametrize(
@@ -89,6 +114,15 @@ def test_any_frame_and_any_time():
         ({"input_tokens": [1.0, 2.5, 3.0, 4.0]}, "row 1: input_tokens = 2.5 is not a whole number"),
         ({"cache_read_tokens": [0, 0, 6, 0]}, "row 2: input_tokens = 5 is less than cache_read_tokens"),
         ({"output_tokens": ["1"] * 4}, "holds String, not counts"),
+        ({"input_tokens": [1.0, float("nan"), 3.0, 4.0]}, "row 1: input_tokens = nan is not a whole number"),
+        (
+            {
+                "cache_read_tokens": [5, 0, 0, 0],
+                "cache_read_audio_tokens": [6, 0, 0, 0],
+                "input_audio_tokens": [9, 0, 0, 0],
+            },
+            "row 0: cache_read_tokens = 5 is less than",
+        ),
     ],
 )
 def test_impossible_counts_name_the_row(change, says):
@@ -103,7 +137,10 @@ def test_impossible_counts_name_the_row(change, says):
         ({"output_tokens": None}, 'no column "output_tokens"'),
         ({"cache_raed_tokens": [0] * 4}, 'unknown count "cache_raed_tokens", which would not be priced. Did you mean'),
         ({"cost_pusd": [0] * 4}, 'already has a column "cost_pusd"'),
-        ({"ts": ["2026-10-01"] * 4}, 'column "ts" holds text'),
+        ({"ts": ["2026-10-01T12:00:00"] * 4}, 'column "ts": 2026-10-01T12:00:00 has no zone'),
+        ({"serviceTier": ["flex"] * 4}, "the requests table calls it service_tier"),
+        ({"web_search": [1] * 4}, "the requests table calls it web_searches"),
+        ({"is_billable": ["maybe"] * 4}, "does not hold what its name says"),
     ],
 )
 def test_columns_are_checked(change, says):

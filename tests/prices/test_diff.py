@@ -55,3 +55,23 @@ def test_a_wheel_is_a_book_too(tmp_path):
     assert not found.added
     assert not found.removed
     assert not found.changed
+
+
+def test_names_ends_and_minimums_are_differences_too(tmp_path):
+    entry = '[[price]]\nmodel = "m"\n{}input = 1\noutput = 1\nsource = "s"\nchecked = 2026-11-29\n'
+    alias = '[[region_alias]]\nwords = ["here"]\nregion = ""\nsource = "s"\nchecked = 2026-11-29\n'
+    books = []
+    for name, text in {
+        "a": entry.format('aliases = ["mm"]\nvalid_to = 2026-06-01\nmin_audio_s = 10\n') + alias,
+        "b": entry.format('patterns = ["m-*"]\nmin_audio_s = 60\n'),
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "acme.toml").write_text('provider = "acme"\n' + text)
+        books.append(price_book(tmp_path / name))
+    found = diff(*books).as_dict()
+    assert {(row["meter"], row["from_usd"], row["to_usd"]) for row in found["changed"]} == {
+        ("valid_to", "2026-06-01T00:00:00+00:00", None),
+        ("min_audio_s", "10", "60"),
+    }
+    names = {(row["kind"], row["name"]) for row in found["names"]}
+    assert names == {("id", "mm"), ("pattern", "m-*"), ("region", "here")}

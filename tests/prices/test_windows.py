@@ -53,6 +53,18 @@ def test_a_local_window_on_the_days_of_a_clock_change(day):
         minute += timedelta(minutes=15)
 
 
+@pytest.mark.parametrize("hours", ["01:30-02:30", "02:30-08:00", "02:15-02:45"])
+@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
+def test_an_edge_inside_the_hour_that_is_skipped_or_comes_twice(day, hours):
+    berlin = window([], [hours], "Europe/Berlin")
+    since = at(f"{day}T00:00:00") - timedelta(hours=6)
+    pieces = list(berlin.pieces(since, since + timedelta(days=1)))
+    minute = since
+    while minute < since + timedelta(days=1):
+        assert berlin.covers(minute) == any(a <= minute < b for a, b in pieces), minute
+        minute += timedelta(minutes=1)
+
+
 def test_whole_days_and_the_end_of_a_day():
     weekend = window(["sat", "sun"], [], "Asia/Shanghai")
     assert weekend.covers(at("2026-11-27T16:00:00"))  # Saturday 00:00 in Shanghai
@@ -74,6 +86,7 @@ def test_words():
     [
         (["monday"], [], "UTC", 'weekdays: "monday" is none of'),
         ([], ["1-4"], "UTC", 'hours: "1-4" is no range'),
+        ([], ["01:00:30-02:00:30"], "UTC", "is no range"),
         ([], ["22:00-02:00"], "UTC", "two ranges"),
         ([], ["01:00-03:00", "02:00-04:00"], "UTC", "two ranges overlap"),
         ([], ["01:00-03:00"], "", "need a zone"),

@@ -17,6 +17,7 @@ from rich.table import Table
 from tenfold import config
 from tenfold.errors import AssumptionError, TenfoldError
 from tenfold.prices import PriceBook, price_book
+from tenfold.prices.opening import SHIPPED
 
 SCHEMA_VERSION = 1
 _WIDTH = 100  # columns, where output is no terminal
@@ -108,6 +109,8 @@ def book_of(prices: Path | None, *, only: bool) -> PriceBook:
     if prices is None:
         if only:
             raise AssumptionError("--prices-only needs --prices DIR")
+        return price_book()
+    if str(prices) == SHIPPED:
         return price_book()
     return price_book(prices) if only else price_book(overlay=prices)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -145,10 +146,11 @@ def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
         screen.line(f"what-if: every request priced at {ledger.price_at.isoformat()}, not when it ran", style="yellow")
     screen.line(_coverage_line(ledger))
     if ledger.book.is_own:
-        _show_costs(screen, ledger.costs())
+        for sentence in ledger.costs().sentences():
+            screen.line(sentence)
     if mix.by and mix.total_pusd:
         screen.line()
-        screen.table(_table(mix))
+        screen.table(_table(mix, ledger.costs(mix.by) if ledger.book.commitments else None))
         screen.line("share: of the bill; the columns after it: of the row's own cost", style="dim")
     screen.line()
     for sentence in said.sentences():
@@ -156,21 +158,6 @@ def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
     for row in coverage.unpriced[:_NAMED]:
         if row["price_status"] == "unpriced_model":
             screen.line(f"not priced: {row['reason']}", style="yellow")
-
-
-def _show_costs(screen: Screen, costs: Costs) -> None:
-    """Say list, contracted and effective cost, and what commitments cost beside."""
-    said = [f"{kind} {display.small_dollars(costs.total(kind))}" for kind in ("list", "contracted", "effective")]
-    screen.line(" · ".join(said))
-    for one in costs.commitments:
-        left = f", {display.small_dollars(one.unallocated_pusd)} unused" if one.unallocated_pusd else ""
-        screen.line(
-            f"{one.commitment.name}: {display.small_dollars(one.flat_pusd)} flat over "
-            f"{display.counted(one.requests, 'request')}{left}"
-        )
-        note = one.as_dict()["note"]
-        if note:
-            screen.line(f"{one.commitment.name}: {note}", style="yellow")
 
 
 def _coverage_line(ledger: Ledger) -> str:
@@ -196,7 +183,11 @@ def _coverage_line(ledger: Ledger) -> str:
     return " · ".join(parts)
 
 
-def _table(mix: Composition) -> Table:
+def _usd(pusd: Decimal | None) -> str:
+    return "no price" if pusd is None else display.small_dollars(int(pusd))
+
+
+def _table(mix: Composition, costs: Costs | None) -> Table:
     groups = {
         heading: names
         for _, heading, names in display.METER_GROUPS
@@ -206,8 +197,14 @@ def _table(mix: Composition) -> Table:
         *((name, False) for name in mix.by),
         ("requests", True),
         ("cost", True),
+        *((("effective", True),) if costs else ()),
         ("share", True),
         *((heading, True) for heading in groups),
+    )
+    effective = (
+        {}
+        if costs is None
+        else {tuple(row[name] for name in mix.by): row["effective_pusd"] for row in costs.frame.rows(named=True)}
     )
     for row in mix.ordered().rows(named=True):
         cost_pusd = int(row["cost_pusd"])
@@ -217,6 +214,7 @@ def _table(mix: Composition) -> Table:
             *(grain_text(name, row[name]) or display.NONE for name in mix.by),
             f"{row['requests']:,}",
             "no price" if blank else display.small_dollars(cost_pusd),
+            *((_usd(effective[tuple(row[name] for name in mix.by)]),) if costs else ()),
             "" if blank else display.percent(Fraction(cost_pusd, mix.total_pusd), 1),
             *("" if not cost_pusd else display.percent(Fraction(part, cost_pusd), 1) for part in parts),
         )

@@ -81,6 +81,8 @@ def _show(trace: dict[str, Any]) -> None:
         since = entry["valid_from"] or "as long as the book knows it"
         what = f"{entry['file']} no. {entry['number']}: {entry['model']}, {entry['service_tier']}, from {since}"
         rows.append(("price entry", f"{what}, checked {entry['checked']}, {entry['source']}"))
+        if entry["adjusted"]:
+            rows.append(("adjusted", entry["adjusted"]))
     rows.append(("rounded", "; ".join(trace["rounding"]) or "nothing: rates are whole pUSD (1e-12 USD)"))
     rows.append(("prices", trace["card_version"]))
     screen.said(rows)

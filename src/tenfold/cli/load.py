@@ -56,6 +56,8 @@ def _show(done: logs.Log, db: Path) -> None:
     screen.line(
         f"{display.counted(summary['files'], 'file')}: {summary['requests']:,} new requests, "
         f"{summary['duplicates']:,} already known, {summary['merged']:,} merged, {summary['rejected']:,} lines rejected"
+        + (f", {summary['ignored']:,} without a request" if summary["ignored"] else "")
+        + (f", {summary['buckets']:,} usage buckets" if summary["buckets"] else "")
     )
     if done.flags:
         screen.line("flagged: " + ", ".join(f"{name} {count:,}" for name, count in done.flags.items()))

@@ -90,6 +90,8 @@ def _show(found: CallPrice) -> None:
     if found.entry:
         screen.line(
             f"{found.entry.file} no. {found.entry.number}: {found.entry.model} ({found.entry.tier}), "
-            f"checked {found.entry.checked}, {found.entry.source}",
+            f"checked {found.entry.checked}, {found.entry.source}; matched as {found.how_matched}",
             style="dim",
         )
+        if found.entry.adjusted:
+            screen.line(f"adjusted: {found.entry.adjusted}", style="dim")

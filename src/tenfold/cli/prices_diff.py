@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tenfold import display
 from tenfold.cli.common import Json, Screen, plain_table, print_json
 from tenfold.prices import PriceBook, price_book
 from tenfold.prices.book import EVER
@@ -45,10 +46,15 @@ def _show(found: BookDiff) -> None:
             above = f"{one.above_input_tokens:,}" if one.above_input_tokens else ""
             table.add_row(*_where(one.key), above, one.meter, one.from_usd or "-", one.to_usd or "-")
         screen.table(table)
-    counts = (
-        f"{len(found.added):,} price lists added, {len(found.removed):,} removed, {len(found.changed):,} rates changed"
-    )
-    screen.line(f"{counts}: card {found.versions[0]} to {found.versions[1]}")
+    if found.names:
+        screen.line("names", style="bold")
+        table = plain_table(("kind", False), ("provider", False), ("name", False), ("from", False), ("to", False))
+        for name in found.names:
+            table.add_row(name.kind, name.provider, name.name, name.before or "-", name.after or "-")
+        screen.table(table)
+    lists = f"{len(found.added):,} price lists added, {len(found.removed):,} removed"
+    rates, names = display.counted(len(found.changed), "rate"), display.counted(len(found.names), "name")
+    screen.line(f"{lists}, {rates} and {names} changed: card {found.versions[0]} to {found.versions[1]}")
 
 
 _WHERE = (("provider", False), ("model", False), ("tier", False), ("region", False), ("since", False), ("hours", False))

@@ -17,7 +17,7 @@ from tenfold.prices.files import shipped, toml_files
 from tenfold.prices.importing import genai_prices, litellm
 from tenfold.prices.importing.propose import Proposal, propose
 from tenfold.prices.importing.quotes import Reading
-from tenfold.prices.words import canonical_provider
+from tenfold.prices.words import PROVIDERS, canonical_provider
 
 _SHOWN = 12
 
@@ -52,6 +52,8 @@ def import_prices(
 
 def _reading(source: str, provider: str | None, file: Path | None) -> Reading:
     only = None if provider is None else canonical_provider(provider)
+    if only is not None and only not in PROVIDERS:
+        raise AssumptionError(f'--provider: no provider "{provider}".{near(only, PROVIDERS)}')
     name = source.strip().lower().replace("_", "-")
     if name == genai_prices.PACKAGE:
         if file is not None:

@@ -67,7 +67,9 @@ def _print_csv(found: Repriced) -> None:
         writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    sys.stderr.write(f"{display.counted(len(rows), 'adjustment')}; {_total(found)}\n")
+    sys.stderr.write(
+        "\n".join([f"{display.counted(len(rows), 'adjustment')}; {_total(found)}", *_one_sided(found), ""])
+    )
 
 
 def _total(found: Repriced) -> str:
@@ -92,11 +94,20 @@ def _show(found: Repriced) -> None:
             table.add_row(row["provider"] or display.NONE, row["model"] or display.NONE, row["meter"], *said)
     if table.row_count:
         screen.table(table)
-    for row in found.by_model.rows(named=True):
-        if row["old_unpriced"] != row["new_unpriced"]:
-            screen.line(
-                f"{row['model'] or display.NONE}: {row['old_unpriced']:,} of {row['requests']:,} requests without a "
-                f"price before, {row['new_unpriced']:,} after",
-                style="yellow",
-            )
+    for line in _one_sided(found):
+        screen.line(line, style="yellow")
     screen.line("dry: the database is as it was", style="dim")
+
+
+def _one_sided(found: Repriced) -> list[str]:
+    """Say what one book alone prices: it is in no change."""
+    said: list[str] = []
+    for row in found.by_model.rows(named=True):
+        for side, other in (("old", "new"), ("new", "old")):
+            if row[f"only_{side}_requests"]:
+                amount = display.small_dollars(int(row[f"only_{side}_pusd"]))
+                said.append(
+                    f"{row['model'] or display.NONE}: {row[f'only_{side}_requests']:,} of {row['requests']:,} requests "
+                    f"have no price in the {other} book ({amount} in the {side} one); they are not in the change"
+                )
+    return said

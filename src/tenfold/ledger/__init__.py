@@ -148,6 +148,7 @@ class Ledger:
         Raises:
             ColumnError: A dimension does not exist; names the near match.
         """
+        by = _names(by)
         with self.session() as session:
             frame = session.totals(by)
         return Composition(tuple(by), frame, int(frame["cost_pusd"].sum() or 0))
@@ -175,6 +176,7 @@ class Ledger:
         Raises:
             ColumnError: A dimension does not exist; names the near match.
         """
+        by = _names(by)
         with self.log.store.reading() as connection:
             listed = Session(DuckDBEngine(connection), self.book.list_book, self.window, price_at=self.price_at)
             at_list = listed.totals(by)
@@ -209,6 +211,11 @@ class Ledger:
         """Say what it is in one line."""
         what_if = f", all priced at {self.price_at.isoformat()}" if self.price_at else ""
         return f"<Ledger {shown(self.total_pusd)}, prices {self.book.version}{what_if}>"
+
+
+def _names(by: Sequence[str]) -> Sequence[str]:
+    """Take one name for a list of one."""
+    return (by,) if isinstance(by, str) else by
 
 
 def attribute(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 from tenfold.errors import ColumnError
@@ -54,7 +55,8 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
     row = rows[0]
     found = session.card.matches[row["price_key"]]
     entry = _entry_of(session, row["entry_id"])
-    price_list = next((one for one in found.lists if entry in one.bands), None)
+    instant = session.price_at or (row["ts"] and row["ts"].replace(tzinfo=UTC))
+    price_list = found.at(instant) if entry is not None and instant else None
     rounding = [entry.adjusted] if entry and "rounded" in entry.adjusted else []
     rounding += [
         f"{meter.name}: rate times time, half-even to 1 pUSD"

@@ -11,11 +11,12 @@ from tenfold.errors import ColumnError, UsageError, near
 from tenfold.ledger.session import Session, Window
 from tenfold.logs import cube
 from tenfold.prices import PriceBook, price_book
+from tenfold.prices.single import instant_of
 from tenfold.prices.words import canonical_provider, canonical_tier
 from tenfold.store import schema
 from tenfold.store.database import Store, put_frame
 from tenfold.store.engines.duckdb import DuckDBEngine
-from tenfold.usage.normalise import most
+from tenfold.usage.normalise import SUBSETS, most
 
 _PARTS = ("provider", "model", "service_tier", "region")
 _NEEDED = ("provider", "model", "ts", "input_tokens", "output_tokens")
@@ -28,13 +29,6 @@ _OTHER_WORDS = {
     "data_residency": "region",
     "inference_geo": "region",
 }
-# Parts that may not exceed their whole.
-_WITHIN = (
-    ("input_tokens", ("cache_read_tokens", "cache_write_tokens")),
-    ("input_tokens", ("input_audio_tokens", "input_image_tokens", "input_video_tokens")),
-    ("cache_write_tokens", ("cache_write_long_tokens",)),
-    ("output_tokens", ("reasoning_tokens", "output_audio_tokens", "output_image_tokens", "output_video_tokens")),
-)
 
 
 def price_many(frame: Any, *, book: PriceBook | None = None, meters: bool = False) -> pl.DataFrame:  # noqa: ANN401
@@ -42,9 +36,9 @@ def price_many(frame: Any, *, book: PriceBook | None = None, meters: bool = Fals
 
     Args:
         frame: Polars frame, or what Polars makes one of (Arrow, pandas, a dict of columns), with the requests table's
-            names: ``provider``, ``model``, ``ts`` (aware, or naive meaning UTC), ``input_tokens``, ``output_tokens``
-            (inclusive totals), and any of ``service_tier``, ``region`` and the other counts. Other columns stay as
-            they are.
+            names: ``provider``, ``model``, ``ts`` (aware instants, naive ones meaning UTC, dates, or ISO text with a
+            zone), ``input_tokens``, ``output_tokens`` (inclusive totals), and any of ``service_tier``, ``region`` and
+            the other counts. Other columns stay as they are.
         book: The price book; the shipped one by default.
         meters: Add ``<meter>_units`` and ``<meter>_pusd`` of the meters that occur.
 
@@ -57,10 +51,14 @@ def price_many(frame: Any, *, book: PriceBook | None = None, meters: bool = Fals
         ColumnError: A needed column is absent, or one of ours is there already.
         UsageError: A count is negative, fractional, or more than the total it is part of; names row and column.
     """
-    given = frame.collect() if isinstance(frame, pl.LazyFrame) else pl.DataFrame(frame)
+    try:
+        given = frame.collect() if isinstance(frame, pl.LazyFrame) else pl.DataFrame(frame)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise ColumnError(f"this is no frame of columns: {str(error).splitlines()[0]}") from error
     _check_columns(given.columns)
     own = _typed(given)
     _check_counts(own)
+    own = _filled(own)
     used = book or price_book()
     store = Store()
     with store.writing() as connection:
@@ -90,11 +88,19 @@ def _check_columns(columns: Sequence[str]) -> None:
     for name, right in _OTHER_WORDS.items():
         if name in columns and right not in columns:
             raise ColumnError(f'column "{name}" would not be read; the requests table calls it {right}')
+    folded = {_folded(name): name for name in _READ}
     for name in columns:
+        right = folded.get(_folded(name)) or folded.get(_folded(name) + "s") or folded.get(_folded(name) + "es")
+        if name not in _READ and right is not None and right not in columns:
+            raise ColumnError(f'column "{name}" would not be read; the requests table calls it {right}')
         if name in _MADE:
             raise ColumnError(f'the frame already has a column "{name}"; drop or rename it')
         if name not in _READ and name.endswith("_tokens") and name not in schema.TOKEN_COLUMNS:
             raise ColumnError(f'unknown count "{name}", which would not be priced.{near(name, schema.TOKEN_COLUMNS)}')
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").replace("-", "").replace(" ", "").lower()
 
 
 def _typed(given: pl.DataFrame) -> pl.DataFrame:
@@ -109,7 +115,8 @@ def _typed(given: pl.DataFrame) -> pl.DataFrame:
         elif name == "ts":
             parts.append(_instant(given["ts"]))
         elif name in schema.TOKEN_COLUMNS and given[name].dtype.is_float():
-            broken = given[name].is_not_null() & (given[name] != given[name].floor())
+            whole = given[name].is_finite() & (given[name] == given[name].floor()) & (given[name].abs() < 2**62)
+            broken = given[name].is_not_null() & ~whole
             if broken.any():
                 raise UsageError(_at(given, broken, name, "is not a whole number"))
             parts.append(pl.col(name).cast(pl.Int64))
@@ -117,14 +124,19 @@ def _typed(given: pl.DataFrame) -> pl.DataFrame:
             raise UsageError(f'column "{name}" holds {given[name].dtype}, not counts')
         else:
             parts.append(pl.col(name).cast(kinds[types[name]]))
-    return given.select(parts)
+    try:
+        return given.select(parts)
+    except pl.exceptions.PolarsError as error:
+        raise ColumnError(f"a column does not hold what its name says: {str(error).splitlines()[0]}") from error
 
 
 def _instant(ts: pl.Series) -> pl.Expr:
     if ts.dtype == pl.String:
-        raise ColumnError(
-            'column "ts" holds text; read it as instants first, such as .str.to_datetime(time_zone="UTC")'
-        )
+        try:
+            instants = [None if text is None else instant_of(text) for text in ts]
+        except UsageError as error:
+            raise ColumnError(f'column "ts": {error}') from error
+        return pl.lit(pl.Series("ts", instants, dtype=pl.Datetime("us", "UTC"))).dt.replace_time_zone(None)
     if not (ts.dtype == pl.Date or isinstance(ts.dtype, pl.Datetime)):
         raise ColumnError(f'column "ts" holds {ts.dtype}; give instants or dates')
     column = pl.col("ts")
@@ -133,12 +145,26 @@ def _instant(ts: pl.Series) -> pl.Expr:
     return column.cast(pl.Datetime("us"))
 
 
+def _filled(own: pl.DataFrame) -> pl.DataFrame:
+    """Take an unknown whole for at least its known parts, as a single call and a load do."""
+    parts = {
+        "cache_write_tokens": ("cache_write_long_tokens",),
+        "cache_read_tokens": ("cache_read_audio_tokens", "cache_read_image_tokens", "cache_read_video_tokens"),
+        **{f"input_{kind}_tokens": (f"cache_read_{kind}_tokens",) for kind in ("audio", "image", "video")},
+    }
+    sums = {whole: pl.sum_horizontal(pl.col(part).fill_null(0) for part in held) for whole, held in parts.items()}
+    return own.with_columns(
+        pl.when(pl.col(whole).is_null() & (held > 0)).then(held).otherwise(pl.col(whole)).alias(whole)
+        for whole, held in sums.items()
+    )
+
+
 def _check_counts(own: pl.DataFrame) -> None:
     for name in schema.TOKEN_COLUMNS:
         broken = (own[name] < 0) | (own[name] >= most(name))
         if broken.any():
             raise UsageError(_at(own, broken, name, f"is no possible count (0 to {most(name) - 1:,})"))
-    for whole, parts in _WITHIN:
+    for whole, parts in SUBSETS:
         held = own.select(pl.sum_horizontal(pl.col(part).fill_null(0) for part in parts)).to_series()
         broken = held > own[whole]
         if broken.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from tenfold.ledger.session import Session, Window
 from tenfold.logs.log import Log
 from tenfold.money import usd_text
 from tenfold.prices.book import Entry, PriceBook
-from tenfold.prices.meters import METER_NAMES
+from tenfold.prices.meters import Meter
 from tenfold.store import schema
 from tenfold.store.engines.duckdb import DuckDBEngine
 
@@ -26,8 +27,9 @@ class Repriced:
     Args:
         old_version: Card version of the one.
         new_version: Card version of the other.
-        by_meter: One row per (provider, model, meter) that either prices: ``old_pusd``, ``new_pusd``.
-        by_model: One row per (provider, model): ``requests``, ``old_unpriced``, ``new_unpriced``.
+        by_meter: One row per (provider, model, meter) over the requests that both price: ``old_pusd``, ``new_pusd``.
+        by_model: One row per (provider, model): ``requests``, and over those that one side alone prices
+            ``only_old_requests``, ``only_old_pusd``, ``only_new_requests``, ``only_new_pusd``.
         adjustments: One row per request whose cost differs, in log order: where it stands, ``old_status``,
             ``new_status``, ``old_pusd``, ``new_pusd`` (null without a price), ``old_entry``, ``new_entry``; None where
             they were not asked for.
@@ -46,7 +48,7 @@ class Repriced:
             which: ``old`` or ``new``.
 
         Returns:
-            pUSD over what that book prices.
+            pUSD over the requests that both price.
         """
         return int(self.by_meter[f"{which}_pusd"].sum() or 0)
 
@@ -61,7 +63,14 @@ class Repriced:
             "card_versions": {"old": self.old_version, "new": self.new_version},
             "total": {"old_usd": usd_text(old), "new_usd": usd_text(new), "change_usd": usd_text(new - old)},
             "rows": [_change(row) for row in self.by_meter.rows(named=True)],
-            "models": self.by_model.rows(named=True),
+            "models": [
+                {
+                    **{name: row[name] for name in ("provider", "model", "requests")},
+                    **{f"only_{side}_requests": row[f"only_{side}_requests"] for side in ("old", "new")},
+                    **{f"only_{side}_usd": usd_text(int(row[f"only_{side}_pusd"])) for side in ("old", "new")},
+                }
+                for row in self.by_model.rows(named=True)
+            ],
         }
         if self.adjustments is not None:
             made["adjustments"] = [adjustment(row) for row in self.adjustments.rows(named=True)]
@@ -104,19 +113,19 @@ def reprice(
     with log.store.reading() as connection:
         engine = DuckDBEngine(connection)
         before = Session(engine, old, view)
-        totals = {"old": before.totals(("provider", "model"))}
-        if by_request:
-            engine.step(
-                "reprice_old",
-                f"select {', '.join(_KEPT)}, {_cost(before)} as old_pusd, price_status as old_status, "
-                "entry_id as old_id from priced_requests",
-                materialised=True,
-            )
+        meters = "".join(f"{meter.name}_pusd as old_{meter.name}_pusd, " for meter in before.meters)
+        engine.step(
+            "reprice_old",
+            f"select {', '.join(_KEPT)}, {meters}{_cost(before)} as old_pusd, price_status as old_status, "
+            "entry_id as old_id from priced_requests",
+            materialised=True,
+        )
         old_entries = before.card.entries
         after = Session(engine, new, view)
-        totals["new"] = after.totals(("provider", "model"))
+        after.price("reprice_old", "reprice_new")
         found = _adjustments(after, old_entries) if by_request else None
-    return Repriced(old.version, new.version, _by_meter(totals), _by_model(totals), found)
+        by_meter = _by_meter(after, {"old": before.meters, "new": after.meters})
+        return Repriced(old.version, new.version, by_meter, _by_model(after), found)
 
 
 def _cost(session: Session) -> str:
@@ -124,7 +133,6 @@ def _cost(session: Session) -> str:
 
 
 def _adjustments(session: Session, old_entries: tuple[Entry, ...]) -> pl.DataFrame:
-    session.price("reprice_old", "reprice_new")
     found = session.engine.fetch(
         f"select {', '.join(_SAID)}, old_status, price_status as new_status, old_pusd, {_cost(session)} as new_pusd, "
         "old_id, entry_id as new_id from reprice_new "
@@ -145,28 +153,42 @@ def _named(entries: tuple[Entry, ...], entry_id: int | None) -> str | None:
     return "; ".join(part for part in (f"{entry.file} no. {entry.number}", entry.adjusted) if part)
 
 
-def _by_meter(totals: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    long = {
-        side: frame.unpivot(
-            [f"{name}_pusd" for name in METER_NAMES], index=["provider", "model"], variable_name="meter",
-            value_name=f"{side}_pusd",
-        )
-        for side, frame in totals.items()
-    }  # fmt: skip
-    joined = long["old"].join(
-        long["new"], on=["provider", "model", "meter"], how="full", coalesce=True, nulls_equal=True
+def _by_meter(session: Session, used: Mapping[str, Sequence[Meter]]) -> pl.DataFrame:
+    """Sum what both price, by model and meter."""
+    prefix = {"old": "old_", "new": ""}
+    sums = ", ".join(
+        f"coalesce(sum(cast({prefix[side]}{meter.name}_pusd as decimal(38, 0))), 0) as {side}_{meter.name}"
+        for side, meters in used.items()
+        for meter in meters
     )
-    either = (pl.col("old_pusd") != 0) | (pl.col("new_pusd") != 0)
-    return joined.with_columns(pl.col("meter").str.strip_suffix("_pusd")).filter(either).sort("provider", "model")
-
-
-def _by_model(totals: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    sides = [
-        frame.select("provider", "model", "requests", pl.col("unpriced_requests").alias(f"{side}_unpriced"))
-        for side, frame in totals.items()
+    wide = session.engine.fetch(
+        f"select provider, model, {sums} from reprice_new where old_pusd is not null and is_priced group by all"
+    )
+    on = ["provider", "model"]
+    long = [
+        wide.unpivot(
+            [f"{side}_{meter.name}" for meter in meters], index=on, variable_name="meter", value_name=f"{side}_pusd"
+        ).with_columns(pl.col("meter").str.strip_prefix(f"{side}_"))
+        for side, meters in used.items()
     ]
-    on = ["provider", "model", "requests"]
-    return sides[0].join(sides[1], on=on, how="left", nulls_equal=True).sort("provider", "model")
+    none = pl.lit(0, dtype=pl.Decimal(38, 0))
+    joined = long[0].join(long[1], on=[*on, "meter"], how="full", coalesce=True, nulls_equal=True)
+    filled = joined.with_columns(pl.col("old_pusd").fill_null(none), pl.col("new_pusd").fill_null(none))
+    return filled.filter((pl.col("old_pusd") != 0) | (pl.col("new_pusd") != 0)).sort("provider", "model", "meter")
+
+
+def _by_model(session: Session) -> pl.DataFrame:
+    """Count the requests, and what one side alone prices."""
+    new = _cost(session)
+    lost, gained = "old_pusd is not null and not is_priced", "old_pusd is null and is_priced"
+    return session.engine.fetch(
+        "select provider, model, count(*) as requests, "
+        f"cast(sum(case when {lost} then 1 else 0 end) as bigint) as only_old_requests, "
+        f"coalesce(sum(case when {lost} then old_pusd end), 0) as only_old_pusd, "
+        f"cast(sum(case when {gained} then 1 else 0 end) as bigint) as only_new_requests, "
+        f"coalesce(sum(case when {gained} then {new} end), 0) as only_new_pusd "
+        "from reprice_new where is_billed group by all order by provider, model"
+    )
 
 
 def _change(row: dict[str, Any]) -> dict[str, Any]:

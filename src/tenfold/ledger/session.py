@@ -85,7 +85,7 @@ class Session:
         self.engine = engine
         self.book = book
         self.window = window
-        self._price_at = price_at
+        self.price_at = price_at
         self.meters: tuple[Meter, ...] = ()
         known_zone(window.zone)
         for bound in (window.since, window.until, price_at):
@@ -113,7 +113,7 @@ class Session:
 
     def _expand(self) -> DayMap:
         wanted = [KeyDays(*key, self._days.get(key[0], ())) for key in self._keys]  # pyright: ignore[reportArgumentType]
-        card = day_map(self.book, wanted, price_at=self._price_at, counts=self._counts)
+        card = day_map(self.book, wanted, price_at=self.price_at, counts=self._counts)
         self.meters = metering.in_use(self._counts, has_request_fee=card.has_request_fee)
         self.engine.register("day_map", card.frame)
         self.engine.register("cut_days", card.frame.filter("is_cut").select("price_key", "day").unique())
@@ -170,7 +170,7 @@ class Session:
         self._price(name, f"{name}_cells")
 
     def _price(self, name: str, cells: str, *, materialised: bool = False) -> None:
-        undated = "ambiguous" if self._price_at is None else "unpriced_model"
+        undated = "ambiguous" if self.price_at is None else "unpriced_model"
         sql = steps.filled("priced", cells=cells, undated=undated, **metering.pricing_words(self.meters))
         self.engine.step(name, sql, materialised=materialised)
 
@@ -209,6 +209,31 @@ class Session:
             *(none.alias(f"{name}_pusd") for name in absent),
             cost_pusd=pl.sum_horizontal(f"{meter.name}_pusd" for meter in self.meters),
         )
+
+    def daily_tokens(self, by: Sequence[str], condition: str) -> pl.DataFrame:
+        """Sum known tokens of billed requests by UTC day and dimensions, for what is shared out day by day.
+
+        Args:
+            by: As in ``totals``.
+            condition: A SQL condition over the requests.
+
+        Returns:
+            One row per group and UTC day: the dimensions, ``utc_day``, ``tokens``; groups without tokens are left out.
+        """
+        inner, outer = _dimensions(by, self.window.zone)
+        named = _listed(text if text == name else f"{text} as {name}" for name, text in inner.items())
+        return self.engine.fetch(
+            f"with counted as (select {named} day, price_key, "
+            "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) as tokens "
+            f"from priced_requests where is_billed and is_dated and {condition}) "
+            f"select {_listed(outer)} counted.day as utc_day, cast(sum(tokens) as bigint) as tokens "
+            "from counted join keys using (price_key) group by all having sum(tokens) > 0 order by all"
+        )
+
+    @property
+    def days(self) -> frozenset[date]:
+        """UTC days that have requests."""
+        return frozenset(day for days in self._days.values() for day in days if isinstance(day, date))
 
     def _price_grouped(
         self,

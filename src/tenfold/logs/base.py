@@ -25,6 +25,8 @@ Tree = dict[str, "str | Tree | list[Tree]"]
 
 # Leaf of what is read from JSON text: it, or an object in it, was no object.
 UNREAD = "_tenfold_unread"
+# Column of a reshaped row: "ignored" or "merged" where it carries no request of its own.
+BESIDE = "_tenfold_beside"
 _DOT = re.compile(r"(?<!\\)\.")
 
 
@@ -139,7 +141,17 @@ class Reader:
         flags: Flag -> SQL condition.
         children: Further rows in one record.
         zone: Zone that naive times of this source are known to mean.
+        relative: Unit of times that are offsets from an unknown start: they are set on 1970-01-01 and flagged.
         unpacked: Raw columns that may hold JSON as text (in CSV), opened before the projection.
+        beside: SQL conditions over the raw row ``r`` of lines that belong to the format and carry no request (a
+            session's other events): counted as ``ignored``, kept aside from rejects.
+        reshape: SQL that turns a file's records into rows of requests where they are not one to one: a SELECT from
+            ``{one}``, whose columns are the leaves and ``{line}``, to columns that ``fields`` then reads (``{line}``
+            among them). It may unnest (spans of an export), fold (events of a stream) or take differences (counters).
+            A column ``BESIDE`` says of a row that it is ``ignored`` or ``merged``; NULL is a request.
+        reshape_if: SQL condition over ``r``: only a file with such a line is reshaped; empty: every file.
+        context: SQL condition over ``r`` of lines without a request of their own that ``reshape`` reads all the same
+            (a thread's head): counted as ``ignored``.
     """
 
     name: str
@@ -156,7 +168,12 @@ class Reader:
     flags: Mapping[str, str] = field(default_factory=dict[str, str])
     children: tuple[Children, ...] = ()
     zone: str | None = None
+    relative: Literal["s", "ms"] | None = None
     unpacked: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    reshape: str = ""
+    reshape_if: str = ""
+    context: str = "false"
 
 
 def usage_leaves(shape: UsageShape, prefix: str) -> dict[str, str]:
@@ -175,7 +192,8 @@ def usage_leaves(shape: UsageShape, prefix: str) -> dict[str, str]:
         listed = LISTED.fullmatch(path)
         if listed is not None:
             found[f"{prefix}{listed['list']}[].{listed['key']}"] = "VARCHAR"
-            found[f"{prefix}{listed['list']}[].{listed['leaf']}"] = "JSON"
+            for leaf in _spellings(listed["leaf"]):
+                found[f"{prefix}{listed['list']}[].{leaf}"] = "JSON"
         elif not any(path.startswith(f"{name}.") for name in shape.open_objects):
             found[prefix + path] = "JSON"
     for path in shape.open_objects:
@@ -205,12 +223,20 @@ def _path_sql(shape: UsageShape, root: str, path: str) -> str:
     listed = LISTED.fullmatch(path)
     if listed is not None:
         entries = f'{root}."{listed["list"]}"'
-        kept = f'list_filter({entries}, lambda x: x."{listed["key"]}" = {quoted(listed["value"])})'
-        return f"CASE WHEN {entries} IS NOT NULL THEN {sql.sum_of(kept, listed['leaf'])} END"
+        kept = f'list_filter({entries}, lambda x: lower(x."{listed["key"]}") = {quoted(listed["value"].lower())})'
+        spelt = ", ".join(f'x."{leaf}"' for leaf in _spellings(listed["leaf"]))
+        counts = f"list_transform({kept}, lambda x: struct_pack(n := coalesce({spelt})))"
+        return f"CASE WHEN {entries} IS NOT NULL THEN {sql.sum_of(counts, 'n')} END"
     for name in shape.open_objects:
         if path.startswith(f"{name}."):
             return f"{member(root, name)}['{path[len(name) + 1 :]}']::VARCHAR"
     return f"{member(root, path)}::VARCHAR"
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Give a key in camelCase and in snake_case, as SDKs write it."""
+    snake = re.sub("([A-Z])", lambda found: "_" + found[0].lower(), name)
+    return tuple(dict.fromkeys((name, snake)))
 
 
 def steps(path: str) -> list[str]:
@@ -288,3 +314,29 @@ def duckdb_type(node: str | Tree | list[Tree]) -> str:
         return f"{duckdb_type(node[0])}[]"
     members = ", ".join(f"{identifier(name)} {duckdb_type(held)}" for name, held in node.items())
     return f"STRUCT({members})"
+
+
+def json_structure(node: str | Tree | list[Tree]) -> object:
+    """Write a tree as the structure that ``from_json`` and ``json_transform`` take.
+
+    Args:
+        node: A value, an object or a list of objects.
+
+    Returns:
+        Nested objects, to be written as JSON.
+    """
+    if isinstance(node, dict):
+        return {name: json_structure(held) for name, held in node.items()}
+    return [json_structure(node[0])] if isinstance(node, list) else node
+
+
+def braced(text: str) -> str:
+    """Double the braces of SQL that becomes part of a reshape.
+
+    Args:
+        text: SQL without placeholders.
+
+    Returns:
+        The text, which ``str.format`` turns back.
+    """
+    return text.replace("{", "{{").replace("}", "}}")

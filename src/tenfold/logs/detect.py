@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tenfold.errors import LogFormatError, near
-from tenfold.logs import files
+from tenfold.logs import documents, files
 from tenfold.logs.base import steps
 from tenfold.logs.looks import looks_like
 
@@ -33,6 +33,7 @@ class Content(NamedTuple):
         records: The first NDJSON records.
         looks_like: The content in words, with the way out where it cannot be read.
         is_readable: It can be a log at all.
+        is_document: Its records stand in a JSON document over lines.
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class Content(NamedTuple):
     records: tuple[Mapping[str, object], ...]
     looks_like: str = ""
     is_readable: bool = True
+    is_document: bool = False
 
 
 class UnknownFormatError(LogFormatError):
@@ -70,12 +72,14 @@ def content(file: Path, columns_of_parquet: Sequence[str] | None = None) -> Cont
         return Content("parquet", "", tuple(columns_of_parquet), (), "a Parquet file")
     raw = files.head(file).removeprefix(b"\xef\xbb\xbf")
     text = raw.decode("utf-8", "replace")
-    records = tuple(_records(text))
+    whole = documents.is_document(text)
+    records = tuple(_records(documents.heads(text) if whole else text.split("\n")))
     if records:
         names: dict[str, None] = {}
         for record in records:
             names.update(dict.fromkeys(record))
-        return Content("ndjson", "", tuple(names), records, "JSON lines")
+        look = "a JSON document" if whole else "JSON lines"
+        return Content("ndjson", "", tuple(names), records, look, is_document=whole)
     odd = looks_like(raw, text)
     if odd:
         return Content("csv", ",", (), (), odd, is_readable=False)
@@ -106,9 +110,9 @@ def is_parquet(file: Path) -> bool:
         return handle.read(4) == b"PAR1"
 
 
-def _records(text: str) -> Iterable[Mapping[str, object]]:
+def _records(lines: Iterable[str]) -> Iterable[Mapping[str, object]]:
     found = 0
-    for line in text.split("\n"):
+    for line in lines:
         if found >= _SAMPLE or not line.lstrip("\0 ").startswith("{"):
             continue
         try:
@@ -217,7 +221,7 @@ def fits(rule: Detect, record: Mapping[str, object]) -> bool:
 
 
 def _value(record: Mapping[str, object], path: str) -> object:
-    *above, leaf = path.split(".")
+    *above, leaf = steps(path)
     node = record
     for step in above:
         held = node.get(step)
@@ -228,9 +232,14 @@ def _value(record: Mapping[str, object], path: str) -> object:
 
 
 def _has(record: Mapping[str, object], path: str) -> bool:
-    head, _, leaf = path.rpartition(".")
-    node = _value(record, head) if head else record
-    return isinstance(node, dict) and leaf in node
+    *above, leaf = steps(path)
+    node = record
+    for step in above:
+        held = node.get(step)
+        if not isinstance(held, dict):
+            return False
+        node = cast("dict[str, object]", held)
+    return leaf in node
 
 
 def other_format(line: bytes, *, own: Reader, readers: Sequence[Reader]) -> str:
@@ -244,7 +253,7 @@ def other_format(line: bytes, *, own: Reader, readers: Sequence[Reader]) -> str:
     Returns:
         The format's name; nothing where the line is of none, or only an error that several formats share.
     """
-    record = next(iter(_records(line.decode("utf-8", "replace"))), None)
+    record = next(iter(_records([line.decode("utf-8", "replace")])), None)
     if record is None:
         return ""
     for reader in readers:

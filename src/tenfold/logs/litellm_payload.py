@@ -64,6 +64,8 @@ LITELLM_PAYLOAD = Reader(
     zone="UTC",
     detect=Detect(
         keys=(("response_cost", "call_type", "startTime"), ("litellm_call_id", "prompt_tokens", "startTime")),
+        # A row of the spend log may bear the call id too: its cost is `spend`.
+        absent=("spend",),
         records=(("call_type", "startTime"), ("status", "startTime"), ("prompt_tokens", "startTime")),
     ),
 )

@@ -14,6 +14,7 @@ import duckdb
 from tenfold import config
 from tenfold.errors import LogFormatError, near
 from tenfold.logs import READERS, cube, detect, files, mapped
+from tenfold.logs.buckets import BucketReader, bucket_reader, storing
 from tenfold.logs.constants import constant
 from tenfold.logs.log import Log, Summary
 from tenfold.logs.normalise import LOAD, insert_sql
@@ -46,7 +47,7 @@ class _Plan:
     file: Path
     scan: files.Scan
     held: detect.Content
-    reader: Reader | None
+    reader: Reader | BucketReader | None
     settings: str
 
 
@@ -121,7 +122,9 @@ def _plans(
     for file in found:
         try:
             scan, held = _looked_at(file)
-            reader = _reader(file, held, name, mapping) if scan.lines or held.kind == "parquet" else None
+            reader = None
+            if scan.lines or held.kind == "parquet":
+                reader = (None if mapping else bucket_reader(file, name)) or _reader(file, held, name, mapping)
         except OSError as error:
             raise LogFormatError(f"{file}: cannot be read: {error.strerror or error}") from error
         except LogFormatError as error:
@@ -192,7 +195,8 @@ class _Load:
     ) -> tuple[Summary, tuple[int, int]]:
         """Stage every file, then publish all in one transaction."""
         self.clean()
-        for table, name in (("requests", "batch"), ("rejects", "new_rejects"), ("loads", "new_loads")):
+        staging = {"requests": "batch", "rejects": "new_rejects", "loads": "new_loads", "usage_buckets": storing.STAGED}
+        for table, name in staging.items():
             self.connection.execute(schema.ddl(table, temp=True, name=name))
         self.connection.execute(
             "CREATE TEMP TABLE sources (load_id INTEGER, source_file VARCHAR, line_of_row_0 BIGINT)"
@@ -223,9 +227,20 @@ class _Load:
 
     def _stage(self, plan: _Plan, folder: Path) -> None:
         load_id, self.next_id = self.next_id, self.next_id + 1
-        rejected = rows = 0
-        reader = plan.reader
-        if reader is not None:
+        rejected = rows = ignored = folded = 0
+        reader, buckets = plan.reader, 0
+        if isinstance(reader, BucketReader):
+            read = storing.stage(
+                self.connection,
+                plan.file,
+                reader,
+                folder,
+                load_id=load_id,
+                zone=self.zone,
+                constants=self.constants,
+            )
+            buckets, rejected, ignored, folded = read
+        elif reader is not None:
             staged = stage(
                 self.connection,
                 plan.file,
@@ -236,7 +251,7 @@ class _Load:
                 keep_text=self.keep_text,
                 zone=self.zone or reader.zone,
             )
-            rejected, rows = staged.rejected, staged.rows
+            rejected, rows, ignored, folded = staged.rejected, staged.rows, staged.ignored, staged.folded
             self._append(plan, reader, staged, load_id)
             self.connection.execute(
                 "INSERT INTO new_rejects SELECT ?, source_line, reason, path, excerpt, ? FROM refused",
@@ -249,15 +264,18 @@ class _Load:
                 "INSERT INTO new_rejects VALUES (?, 1, ?, NULL, NULL, ?)", [str(plan.file), reason, load_id]
             )
         self.connection.execute(
-            "INSERT INTO new_loads VALUES (?, current_timestamp::TIMESTAMP, ?, ?, ?, ?, ?, 0, 0, 0, ?, 0)",
+            "INSERT INTO new_loads VALUES (?, current_timestamp::TIMESTAMP, ?, ?, ?, ?, ?, 0, 0, ?, ?, 0, ?, ?)",
             [
                 load_id,
                 str(plan.file),
                 plan.scan.sha256,
                 plan.settings,
                 reader.name if reader else "empty",
-                rows + rejected,
+                rows + buckets + rejected + ignored + folded,
+                folded,
                 rejected,
+                ignored,
+                buckets,
             ],
         )
 
@@ -316,6 +334,7 @@ class _Load:
                 cube.rebuild(connection, limits)
             connection.execute("INSERT INTO loads FROM new_loads")
             connection.execute("INSERT INTO rejects FROM new_rejects")
+            storing.publish(connection, self.first_id)
             if self.first_id <= last_id:
                 publish(connection, self.first_id, last_id, limits)
             connection.execute("COMMIT")
@@ -326,7 +345,7 @@ class _Load:
 
     def _summary(self, count: int, known: list[int]) -> Summary:
         within = f"load_id BETWEEN {self.first_id} AND {self.next_id - 1}"
-        names = ("requests", "duplicates", "merged", "rejected", "flagged")
+        names = ("requests", "duplicates", "merged", "rejected", "flagged", "ignored", "buckets")
         sums = ", ".join(f"coalesce(sum({name}), 0)::BIGINT" for name in names)
         values = self.connection.execute(f"SELECT {sums} FROM loads WHERE {within}").fetchall()[0]
         counts = dict(self.connection.execute("SELECT load_id, requests FROM loads").fetchall())
@@ -340,10 +359,12 @@ class _Load:
             merged=values[2],
             rejected=values[3],
             flagged=values[4],
+            ignored=values[5],
+            buckets=values[6],
             by_format=dict(formats),
         )
 
     def clean(self) -> None:
         """Drop this load's temporary tables: a store in memory keeps its connection."""
-        for table in ("one", "raw", "refused", "batch", "sources", "new_rejects", "new_loads"):
+        for table in ("one", "raw", "refused", "batch", "sources", "new_rejects", "new_loads", storing.STAGED):
             self.connection.execute(f"DROP TABLE IF EXISTS temp.{table}")

@@ -24,6 +24,8 @@ class Summary(TypedDict):
     merged: int
     rejected: int
     flagged: int
+    ignored: int
+    buckets: int
     by_format: dict[str, int]
 
 
@@ -46,6 +48,12 @@ class Log:
         """All requests as one frame: a copy in memory, so for logs of up to some million rows."""
         with self.store.reading() as connection:
             return query(connection, "FROM requests")
+
+    @property
+    def buckets(self) -> pl.DataFrame:
+        """All usage buckets: reports, invoices and counters; never to be added to requests."""
+        with self.store.reading() as connection:
+            return query(connection, "FROM usage_buckets")
 
     @property
     def rejects(self) -> pl.DataFrame:
@@ -99,12 +107,14 @@ def open_log(db: str | Path) -> Log:
     store = Store(db)
     with store.reading() as connection:
         rows = connection.execute(
-            "SELECT source_format, count(*), sum(requests), sum(duplicates), sum(merged), sum(rejected), sum(flagged) "
-            "FROM loads GROUP BY ALL ORDER BY ALL"
+            "SELECT source_format, count(*), sum(requests), sum(duplicates), sum(merged), sum(rejected), sum(flagged), "
+            "sum(ignored), sum(buckets) FROM loads GROUP BY ALL ORDER BY ALL"
         ).fetchall()
     if not rows:
         raise StoreError(f"{db}: nothing has been loaded yet. Load logs with: tenfold load PATH... --db {db}")
-    files, requests, duplicates, merged, rejected, flagged = (sum(int(row[i]) for row in rows) for i in range(1, 7))
+    files, requests, duplicates, merged, rejected, flagged, ignored, buckets = (
+        sum(int(row[i]) for row in rows) for i in range(1, 9)
+    )
     summary = Summary(
         files=files,
         requests=requests,
@@ -112,6 +122,8 @@ def open_log(db: str | Path) -> Log:
         merged=merged,
         rejected=rejected,
         flagged=flagged,
+        ignored=ignored,
+        buckets=buckets,
         by_format={row[0]: int(row[2]) for row in rows},
     )
     return Log(store, summary)

@@ -75,9 +75,10 @@ def insert_sql(
         f"{own[name] if name in own else _token(name) if name in token_names else _field(name)} AS {name}"
         for name in columns
     )
+    time = sql.offset("ts_text", reader.relative) if reader.relative else sql.time("ts_text", naive_zone or "UTC")
     return (
         f"INSERT INTO batch\nWITH projected AS (\n{_projected(reader, fields, key, child)}\n),\n"
-        f"counted AS (\n{_counted(sql.time('ts_text', naive_zone or 'UTC'))}\n),\n"
+        f"counted AS (\n{_counted(time)}\n),\n"
         f"filled AS (\n{_filled(shape)}\n),\n"
         f"proven AS (\n{_proven(shape)}\n),\n"
         f"total AS (\n{_totals(shape)}\n),\n"
@@ -247,7 +248,8 @@ def _checked() -> str:
         f"coalesce({held(('reasoning_tokens', *_OUTPUT_MEDIA))} > output_tokens, false) "
         "AS out_media_gt, "
         f"{bad((*_INPUT_SIDE, 'beside_input', 'open_sum'))} AS bad_input, "
-        f"{bad((*_OUTPUT_SIDE, 'beside_output'))} AS bad_output\n"
+        f"{bad((*_OUTPUT_SIDE, 'beside_output'))} AS bad_output, "
+        f"coalesce({_field('status')} = 'cancelled' AND n_output_tokens = 1, false) AS is_seed\n"
         "  FROM total"
     )
 
@@ -260,8 +262,9 @@ _NULLED = {
     "cache_write_long_tokens": "(cache_gt AND cache_write_tokens > 0) OR long_gt "
     "OR (cache_write_tokens IS NULL AND cache_write_long_tokens > 0)",
     **dict.fromkeys((*_INPUT_MEDIA, *_CACHED_MEDIA), "media_gt"),
-    "output_tokens": "reasoning_gt OR out_media_gt OR bad_output",
-    "reasoning_tokens": "reasoning_gt OR (out_media_gt AND reasoning_tokens > 0)",
+    # One token of a cancelled answer is what a stream starts with, not what was made.
+    "output_tokens": "reasoning_gt OR out_media_gt OR bad_output OR is_seed",
+    "reasoning_tokens": "is_seed OR reasoning_gt OR (out_media_gt AND reasoning_tokens > 0)",
     **dict.fromkeys(_OUTPUT_MEDIA, "out_media_gt"),
 }
 
@@ -320,15 +323,17 @@ def _flags(reader: Reader, *, naive: bool) -> str:
         "details_missing": _details_missing(reader.shape),
         "stream_without_usage": f"{success} AND {blank} AND coalesce({_field('is_stream')}, false)",
         "usage_missing": f"{success} AND {blank} AND NOT coalesce({_field('is_stream')}, false)",
+        "usage_partial": "is_seed" + (" OR x_usage_partial" if "usage_partial" in reader.flags else ""),
         "zero_usage": f"{success} AND input_tokens = 0 AND output_tokens = 0",
         "not_billed": f"NOT {_field('is_billable')}",
         "ts_missing": "ts_text IS NULL",
         "bad_ts": "ts_text IS NOT NULL AND ts IS NULL",
+        **({"relative_ts": "ts IS NOT NULL"} if reader.relative else {}),
         "naive_ts": sql.is_naive("ts_text") if naive else "false",
         "bad_value": _any(f"f_{name} IS NOT NULL AND {_field(name)} IS NULL" for name in given) if given else "false",
         "ttft_gt_duration": f"{_field('ttft_ms')} > {_field('duration_ms')}",
         "repaired": "repaired",
-        **{flag: f"x_{flag}" for flag in reader.flags},
+        **{flag: f"x_{flag}" for flag in reader.flags if flag != "usage_partial"},
     }
     listed = ", ".join(f"CASE WHEN {condition} THEN '{flag}' END" for flag, condition in conditions.items())
     return f"nullif(list_filter([{listed}], lambda x: x IS NOT NULL), [])"

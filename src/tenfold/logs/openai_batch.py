@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenfold.logs import sql
+from tenfold.logs import openai_tools, sql
 from tenfold.logs.base import Detect, Reader, usage_leaves
 from tenfold.usage.shapes import OPENAI_CHAT, OPENAI_RESPONSES, UsageShape
 
@@ -50,6 +50,7 @@ OPENAI_BATCH = Reader(
         "response.body.metadata.feature": "VARCHAR",
         "response.body.metadata.environment": "VARCHAR",
         "error.code": "VARCHAR",
+        **openai_tools.leaves("response.body."),
         **usage_leaves(SHAPE, "response.body.usage."),
     },
     fields={
@@ -72,6 +73,7 @@ OPENAI_BATCH = Reader(
     },
     ts=f"coalesce({sql.text(f'{_BODY}.created')}, {sql.text(f'{_BODY}.created_at')})",
     dedup_key=f"'openai_batch|' || {sql.key_part(sql.named('r.id'))}",
+    counts=openai_tools.counts(_BODY),
     detect=Detect(
         keys=(("custom_id", "response", "error"), ("custom_id", "response.body")),
         records=(("custom_id", "response"), ("custom_id", "error")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenfold.logs import envelope, sql
+from tenfold.logs import envelope, openai_tools, sql
 from tenfold.logs.base import Detect, Other, Reader, usage_leaves
 from tenfold.usage.shapes import OPENAI_RESPONSES as SHAPE
 
@@ -26,6 +26,7 @@ OPENAI_RESPONSES = Reader(
         "safety_identifier": "VARCHAR",
         "user": "VARCHAR",
         "previous_response_id": "VARCHAR",
+        **openai_tools.leaves(""),
         **usage_leaves(SHAPE, "usage."),
         **envelope.METADATA_LEAVES,
         **envelope.LEAVES,
@@ -51,6 +52,7 @@ OPENAI_RESPONSES = Reader(
     ),
     ts=f"coalesce({envelope.TS}, {_CREATED})",
     dedup_key=f"'openai|' || {sql.key_part(sql.named('r.id'))}",
+    counts=openai_tools.counts("r"),
     detect=Detect(
         keys=(("usage.input_tokens_details",), ("usage.output_tokens_details.reasoning_tokens",)),
         values={"object": ("response",)},

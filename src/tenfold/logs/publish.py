@@ -172,7 +172,7 @@ def _insert(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _count(connection: duckdb.DuckDBPyConnection, first_load: int, last_load: int) -> None:
     connection.execute(
-        "UPDATE loads SET requests = c.requests, duplicates = c.duplicates, merged = c.merged, "
+        "UPDATE loads SET requests = c.requests, duplicates = c.duplicates, merged = loads.merged + c.merged, "
         "rejected = loads.rejected + c.conflicts, flagged = c.flagged FROM (\n"
         "  SELECT b.load_id, count(*) FILTER (WHERE j.verdict IS NULL OR j.verdict = 'new') AS requests,\n"
         "    count(*) FILTER (WHERE j.verdict = 'duplicate') AS duplicates,\n"

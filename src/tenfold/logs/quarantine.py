@@ -56,6 +56,7 @@ def pass_json(
     *,
     keep_text: bool,
     is_unsure: bool = False,
+    records: Callable[[Path], Iterator[tuple[int, bytes]]] = lines,
 ) -> int:
     """Write a broken NDJSON file's good records, pruned to the reader's paths, and quarantine the rest.
 
@@ -68,6 +69,7 @@ def pass_json(
         keep_text: Excerpts may show the line as it is.
         is_unsure: The file is an archive whose damage shows late: nothing is read from the first line on
             that is no record.
+        records: Gives line number and JSON text of each record; by default every line is one.
 
     Returns:
         Records written.
@@ -76,7 +78,7 @@ def pass_json(
     names = _names(tree)
     number = 0
     try:
-        for number, line in lines(file):
+        for number, line in records(file):
             raw = line.removesuffix(b"\r")
             if number == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")

@@ -36,6 +36,18 @@ def text(json: str) -> str:
     return f"trim(({json})::VARCHAR, '\"')"
 
 
+def braced(fragment: str) -> str:
+    """Double the braces of a fragment that goes through ``str.format``.
+
+    Args:
+        fragment: SQL.
+
+    Returns:
+        The fragment, as such a template writes it.
+    """
+    return fragment.replace("{", "{{").replace("}", "}}")
+
+
 def count(raw: str) -> str:
     """Read a count from text: whole, at least 0, below a thousand million; anything else is NULL.
 
@@ -102,6 +114,23 @@ def time(value: str, zone: str = "UTC") -> str:
         f"THEN TRY_CAST(regexp_extract({value}, '^{_DATE}{_CLOCK}') AS TIMESTAMP) "
         f"WHEN regexp_full_match({value}, '{_DATE}{_CLOCK}{_OFFSET}') THEN {_instant(value, _OFFSET, '')} "
         f"WHEN regexp_full_match({value}, '{_DATE}{_CLOCK}{_ZONED}') THEN {_instant(value, _ZONED, ' ')} END"
+    )
+
+
+def offset(value: str, unit: str) -> str:
+    """Read an offset from an unknown start as a time of 1970.
+
+    Args:
+        value: SQL text expression.
+        unit: ``s`` or ``ms``.
+
+    Returns:
+        SQL expression of a naive TIMESTAMP; NULL where it is no number of at most ten years.
+    """
+    number, scale = f"TRY_CAST({value} AS DOUBLE)", {"s": "1e6", "ms": "1e3"}[unit]
+    return (
+        f"CASE WHEN regexp_full_match({value}, '{_NUMBER}') AND {number} * {scale} BETWEEN 0 AND 3.2e14 "
+        f"THEN make_timestamp(round({number} * {scale})::BIGINT) END"
     )
 
 
@@ -243,4 +272,21 @@ FINISH_WORDS = {
     "refusal": "content_filter",
     "safety": "content_filter",
     "prohibited_content": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "spii": "content_filter",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
 }
+
+
+def escaped(fragment: str) -> str:
+    """Double the braces of a fragment that goes into a reader's ``reshape``, whose own placeholders stay single.
+
+    Args:
+        fragment: SQL.
+
+    Returns:
+        The fragment as text of a format string.
+    """
+    return fragment.replace("{", "{{").replace("}", "}}")

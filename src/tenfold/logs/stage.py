@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import duckdb
 
 from tenfold.errors import LogFormatError
-from tenfold.logs import READERS, detect, quarantine
-from tenfold.logs.base import UNREAD, Tree, duckdb_type, identifier, steps, tree
+from tenfold.logs import READERS, detect, documents, files, quarantine
+from tenfold.logs.base import BESIDE, UNREAD, Tree, duckdb_type, identifier, json_structure, steps, tree
 from tenfold.logs.normalise import LINE, REPAIRED
 from tenfold.store.database import quoted
 
@@ -33,11 +33,15 @@ class Staged(NamedTuple):
         rows: Records in it.
         first_line: Line of its first row, where rows and lines run together.
         rejected: Lines put aside, each now in the temporary table `refused`.
+        ignored: Lines of the format that carry no request.
+        folded: Records that became part of another one's row.
     """
 
     rows: int
     first_line: int
     rejected: int
+    ignored: int = 0
+    folded: int = 0
 
 
 def stage(
@@ -73,8 +77,55 @@ def stage(
     columns = ", ".join(f"{name} {kind}" for name, kind in _REFUSED.items())
     connection.execute(f"CREATE TEMP TABLE refused ({columns})")
     staged = _staged(connection, file, reader, held, scan, folder, keep_text=keep_text, zone=zone)
+    ignored = _leave_beside(connection, reader, staged)
+    staged = staged._replace(rows=staged.rows - ignored, ignored=ignored)
     strangers = _put_strangers_aside(connection, file, reader, held, staged, folder, keep_text=keep_text)
-    return staged._replace(rows=staged.rows - strangers, rejected=staged.rejected + strangers)
+    staged = staged._replace(rows=staged.rows - strangers, rejected=staged.rejected + strangers)
+    return _reshaped(connection, file, reader, staged) if reader.reshape else staged
+
+
+def _leave_beside(connection: duckdb.DuckDBPyConnection, reader: Reader, staged: Staged) -> int:
+    """Take lines that belong to the format and carry no request out of `one`."""
+    if not reader.beside:
+        return 0
+    is_beside = " OR ".join(f"coalesce({condition}, false)" for condition in reader.beside)
+    line = f"coalesce({LINE}, r.rowid + {staged.first_line})"
+    connection.execute(
+        f"CREATE TEMP TABLE kept AS SELECT * REPLACE ({line} AS {LINE}) FROM one r WHERE NOT ({is_beside}); "
+        "DROP TABLE one; ALTER TABLE kept RENAME TO one"
+    )
+    return staged.rows - connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
+
+
+def _reshaped(connection: duckdb.DuckDBPyConnection, file: Path, reader: Reader, staged: Staged) -> Staged:
+    """Turn records into rows of requests, each with the line it is from."""
+    if reader.reshape_if and not connection.execute(f"FROM one r WHERE {reader.reshape_if} LIMIT 1").fetchall():
+        return staged
+    line = f"coalesce({LINE}, r.rowid + {staged.first_line})"
+    source = f"(SELECT * REPLACE ({line} AS {LINE}) FROM one r)"
+    made = reader.reshape.format(one=source, line=LINE, repaired=REPAIRED)
+    context = connection.execute(f"SELECT count(*) FROM one r WHERE {reader.context}").fetchall()[0][0]
+    try:
+        connection.execute(f"CREATE TEMP TABLE two AS {made}")
+    except duckdb.Error as error:
+        raise unreadable(str(file), reader.name, error) from error
+    if BESIDE in reader.reshape:
+        return _left_beside(connection, staged)
+    connection.execute("DROP TABLE one; ALTER TABLE two RENAME TO one")
+    rows = connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
+    folded = max(staged.rows - context - rows, 0)
+    return staged._replace(rows=rows, first_line=1, folded=folded, ignored=staged.ignored + context)
+
+
+def _left_beside(connection: duckdb.DuckDBPyConnection, staged: Staged) -> Staged:
+    """Count and leave out the rows that carry no request of their own."""
+    told = connection.execute(f"SELECT coalesce({BESIDE}, ''), count(*) FROM two GROUP BY ALL").fetchall()
+    found: dict[str, int] = dict(told)
+    connection.execute("DROP TABLE one")
+    connection.execute(f"CREATE TEMP TABLE one AS SELECT * EXCLUDE ({BESIDE}) FROM two WHERE {BESIDE} IS NULL")
+    connection.execute("DROP TABLE two")
+    ignored = staged.ignored + found.get("ignored", 0)
+    return staged._replace(rows=found.get("", 0), first_line=1, ignored=ignored, folded=found.get("merged", 0))
 
 
 def _staged(
@@ -91,7 +142,7 @@ def _staged(
     if held.kind == "parquet":
         return Staged(_parquet(connection, file, reader, zone), 1, 0)
     head_lines = 1 if held.kind == "csv" else 0
-    if not scan.truncated and not set("*?[") & set(str(file)):
+    if not scan.truncated and not held.is_document and not set("*?[") & set(str(file)):
         read = _csv_read(file, held, scan) if held.kind == "csv" else _json_read(file, reader, scan.packing)
         try:
             rows = _make_raw(connection, f"SELECT *, {_UNREAD} FROM {read}", reader, held)
@@ -157,7 +208,11 @@ def _by_line(
         if held.kind == "csv":
             quarantine.pass_csv(file, held.delimiter, whole, reader.unpacked, good, bad, keep_text=keep_text)
         else:
-            quarantine.pass_json(file, whole, reader.unpacked, good, bad, keep_text=keep_text, is_unsure=scan.is_unsure)
+            records = documents.records if held.is_document else files.lines
+            unsure = scan.is_unsure
+            quarantine.pass_json(
+                file, whole, reader.unpacked, good, bad, keep_text=keep_text, is_unsure=unsure, records=records
+            )
     types = {LINE: "BIGINT", REPAIRED: "BOOLEAN"}
     if held.kind == "csv":
         types |= {name: "VARCHAR" for name in held.columns if name.lower() in {known.lower() for known in whole}}
@@ -222,7 +277,7 @@ def _opened(name: str, node: str | Tree | list[Tree]) -> str:
     """Open a column that holds an object, or JSON text of one; what is no object there is marked as unread."""
     text = f"{identifier(name)}::VARCHAR"
     inner = f"CASE WHEN left({text}, 1) = '\"' AND json_valid({text}) THEN {text}::JSON->>'$' ELSE {text} END"
-    structure = quoted(json.dumps(_structure(node)))
+    structure = quoted(json.dumps(json_structure(node)))
     unread = quoted(json.dumps({UNREAD: True}))
     paths = ", ".join(quoted(path) for path in _objects(node, "$"))
     odd = f"len(list_filter(json_type({inner}, [{paths}]), lambda t: t NOT IN ('OBJECT', 'NULL'))) > 0"
@@ -238,12 +293,6 @@ def _objects(node: str | Tree | list[Tree], path: str) -> Iterator[str]:
         yield path
         for name, held in node.items():
             yield from _objects(held, f'{path}."{name}"')
-
-
-def _structure(node: str | Tree | list[Tree]) -> object:
-    if isinstance(node, dict):
-        return {name: _structure(held) for name, held in node.items()}
-    return [_structure(node[0])] if isinstance(node, list) else node
 
 
 def unreadable(where: str, format_name: str, error: duckdb.Error) -> LogFormatError:

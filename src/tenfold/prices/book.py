@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tenfold.errors import near
 from tenfold.prices.globs import matches
-from tenfold.prices.words import canonical_provider, canonical_tier, profile_of
+from tenfold.prices.words import arn_region, canonical_provider, canonical_tier, profile_of
 
 if TYPE_CHECKING:
     from tenfold.prices.windows import Window
@@ -17,7 +17,21 @@ if TYPE_CHECKING:
 FOREVER = datetime.max.replace(tzinfo=UTC)
 EVER = datetime.min.replace(tzinfo=UTC)
 NO_LIMIT = 2**62
-_DATED = re.compile(r"^(?P<base>.+?)[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$")
+_DATED = re.compile(r"^(?P<base>.+?)[-@](?P<year>\d{4})(?P<dash>-?)(?P<month>\d{2})(?P=dash)(?P<day>\d{2})$")
+
+
+def _dated(name: str) -> tuple[str, ...] | None:
+    """Split a date off an id: the id without it, and the id with the date in every spelling."""
+    found = _DATED.match(name)
+    if found is None:
+        return None
+    year, month, day = found["year"], found["month"], found["day"]
+    try:
+        date(int(year), int(month), int(day))
+    except ValueError:
+        return None
+    base = found["base"]
+    return base, *(f"{base}{sign}{when}" for sign in "-@" for when in (f"{year}-{month}-{day}", f"{year}{month}{day}"))
 
 
 class Entry(NamedTuple):
@@ -164,6 +178,25 @@ class Match(NamedTuple):
                 return found
         return None
 
+    def missing(self, instant: datetime) -> str:
+        """Say why there is no price at an instant.
+
+        Args:
+            instant: The instant.
+
+        Returns:
+            The reason, with the time for which the book has one.
+        """
+        if not self.lists:
+            return self.reason
+        first = min(one.valid_from for one in self.lists)
+        last = max(one.valid_to for one in self.lists)
+        if instant >= last:
+            return f"{self.model} has no price at {instant.isoformat()}: the last one ended {last.isoformat()}"
+        if instant < first:
+            return f"{self.model} has no price at {instant.isoformat()}: the first one begins {first.isoformat()}"
+        return f"{self.model} has no price at {instant.isoformat()}"
+
     def how_priced(self, entry: Entry | None) -> str:
         """Say how a price was found.
 
@@ -298,7 +331,7 @@ class PriceBook:
         if not canonical and bare != model.lower():
             canonical, how = self._identify(provider, bare)
             how = "prefix" if canonical else how
-            region = (profile or region) if canonical else region
+            region = (profile or region or arn_region(model)) if canonical else region
         if not canonical:
             return Match((), "none", "", self._no_model(provider, model))
         place = self._region(provider, canonical, region)
@@ -310,10 +343,17 @@ class PriceBook:
         if tier not in tiers:
             reason = f'{provider} has no "{tier}" price for {canonical}, only {", ".join(tiers)}.{near(tier, tiers)}'
         else:
-            regions = sorted({cell[1] or "(none)" for cell in cells if cell[0] == tier})
-            priced = ", ".join(regions)
-            reason = f'{provider} has no price for {canonical} ({tier}) in region "{region}", only in {priced}'
-            reason += near(region, [*regions, *(word for owner, word in self.regions if owner == provider)])
+            regions = sorted({cell[1] for cell in cells if cell[0] == tier})
+            priced = ", ".join(f'"{name}"' if name else "calls without a region" for name in regions)
+            if region != place:
+                region = f'{region}" (as "{place}") "'.removesuffix(' "')
+            reason = f'{provider} has no price for {canonical} ({tier}) in region "{region}", only for {priced}.'
+            words = [
+                word
+                for (owner, word), _ in self.regions.items()
+                if owner == provider and self._region(provider, canonical, word) in regions
+            ]
+            reason += near(region, [name for name in (*regions, *words) if name and name != region])
         return Match((), how, canonical, reason)
 
     def _region(self, provider: str, canonical: str, region: str) -> str:
@@ -333,10 +373,18 @@ class PriceBook:
         if bare.startswith("ft:"):  # OpenAI: ft:<base snapshot>:<organisation>:<name>:<id>
             found = self.ids.get((provider, ":".join(bare.split(":", 2)[:2])))
             return (found[0], "fine_tune") if found else ("", "none")
-        dated = _DATED.match(bare)
-        found = self.ids.get((provider, dated["base"])) if dated else None
-        if found:
-            return found[0], "dated_id"
+        dated = _dated(bare)
+        if dated:
+            # Another spelling of a date that is known goes before the id without any.
+            spelt = (self.ids.get((provider, name)) for name in dated[1:])
+            found = next((one for one in spelt if one), None)
+            if found:
+                return found[0], "alias"
+            found = self.ids.get((provider, dated[0]))
+            if found:
+                return found[0], "dated_id"
+        if not bare:
+            return "", "none"
         by_shape = (model for pattern, model in self.patterns.get(provider, ()) if matches(pattern, bare))
         model = next(by_shape, "")
         return (model, "pattern") if model else ("", "none")

@@ -60,7 +60,13 @@ def compiled(files: Files) -> PriceBook:
     if own is None:
         return base
     return PriceBook(
-        contract.applied(own, lists), base.ids, base.patterns, base.regions, base.version, own.commitments, base
+        contract.applied(own, lists, base.ids),
+        base.ids,
+        base.patterns,
+        base.regions,
+        base.version,
+        own.commitments,
+        base,
     )
 
 
@@ -79,21 +85,38 @@ def laid_over(under: PriceBook, files: Files) -> PriceBook:
         PriceFileError: A file cannot be used; names file, entry, key and the near match.
     """
     over = _compile(files)
+    _check_ids(under, over)
     conversions = currency.read(files)
     lists = dict(currency.converted(under.lists, conversions))
     for key, added in currency.converted(over.lists, conversions).items():
         ours = [one._replace(bands=tuple(band._replace(layer="contract") for band in one.bands)) for one in added]
         lists[key] = _laid_over(lists.get(key, ()), ours)
     own = contract.read(files)
+    ids = {**under.ids, **over.ids}
     return PriceBook(
-        lists if own is None else contract.applied(own, lists),
-        {**under.ids, **over.ids},
-        {**under.patterns, **over.patterns},
-        {**under.regions, **over.regions},
+        lists if own is None else contract.applied(own, lists, ids),
+        ids,
+        {
+            name: over.patterns.get(name, ()) + under.patterns.get(name, ())
+            for name in {**under.patterns, **over.patterns}
+        },
+        {word: over.regions.get(word, ()) + under.regions.get(word, ()) for word in {**under.regions, **over.regions}},
         version_of([("below", under.version.encode()), *files]),
         under.commitments if own is None else own.commitments,
         under.list_book,
     )
+
+
+def _check_ids(under: PriceBook, over: _Compiled) -> None:
+    """Refuse your own ids that would mean another model than the book below says: one of the two would be missed."""
+    for (provider, name), (model, how) in over.ids.items():
+        below = under.ids.get((provider, name))
+        if below is not None and below[0] != model:
+            what = f'model "{name}"' if how == "exact" else f'alias "{name}" of {model}'
+            raise PriceFileError(
+                f"your prices of {provider}: {what} is known as {below[0]} in the book below; write your entries under "
+                f'model = "{below[0]}"'
+            )
 
 
 def _compile(files: Iterable[tuple[str, bytes]]) -> _Compiled:
@@ -254,6 +277,8 @@ def _times(rate: int | None, factor: str) -> int | None:
     if rate is None:
         return None
     by = models.decimal(factor.removesuffix("x"))
+    if by <= 0:
+        raise ValueError(f"factor {factor} must be above 0")
     numerator, denominator = by.as_integer_ratio()
     scaled, rest = divmod(rate * numerator, denominator)
     if rest:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Any
+from decimal import Decimal
+from typing import Any, TypeAlias
 
 from pydantic import Field
 
 from tenfold.errors import PriceFileError, near
+from tenfold.money import MOST_PUSD, WIDE, scaled
 from tenfold.prices.book import EVER, FOREVER, Commitment, Entry, Key, PriceList
 from tenfold.prices.globs import matches
 from tenfold.prices.meters import meters
 from tenfold.prices.models import Amount, Instant, Strict, decimal, parse_as
-from tenfold.prices.words import canonical_provider, canonical_tier
+from tenfold.prices.words import canonical_provider, canonical_tier, profile_of
 
 FILE = "contract.toml"
+Ids: TypeAlias = Mapping[tuple[str, str], tuple[str, str]]
 
 
 class Discount(Strict):
@@ -88,34 +90,38 @@ def read(files: Iterable[tuple[str, bytes]]) -> Contract | None:
     return Contract(FILE, tuple(found.discount), commitments)
 
 
-def applied(contract: Contract, lists: dict[Key, tuple[PriceList, ...]]) -> dict[Key, tuple[PriceList, ...]]:
+def applied(contract: Contract, lists: dict[Key, tuple[PriceList, ...]], ids: Ids) -> dict[Key, tuple[PriceList, ...]]:
     """Take the discounts off the price lists.
 
     Args:
         contract: The contract.
         lists: Price lists in force without it.
+        ids: (provider, lower-case id) to (canonical model, how), so that a contract may name a model as logs spell it.
 
     Returns:
         All lists; where a discount applies, split at its dates and scaled, rounded half-even to 1 pUSD a unit.
 
     Raises:
-        PriceFileError: A discount meets no price, or two meet the same one.
+        PriceFileError: A discount or commitment names what has no price, or two discounts meet the same price.
     """
+    for number, commitment in enumerate(contract.commitments, 1):
+        where = f"{contract.file}, commitment {number}"
+        if commitment.name in {other.name for other in contract.commitments[: number - 1]}:
+            raise PriceFileError(f'{where}: the name "{commitment.name}" is taken; each needs its own')
+        _models(where, commitment.provider, commitment.models, lists, ids)
     made = dict(lists)
     touched: dict[tuple[Key, int], list[tuple[datetime, datetime, int]]] = {}
     for number, discount in enumerate(contract.discounts, 1):
         where = f"{contract.file}, discount {number}"
-        keys = [key for key in lists if _applies(discount, key)]
-        if not keys:
-            raise PriceFileError(f"{where}: no price of {discount.provider} is of these models and tiers")
-        indexes = [i for i, meter in enumerate(meters()) if not discount.meters or meter.name in discount.meters]
+        keys, indexes = _met(where, discount, lists, ids)
         start, end = discount.valid_from or EVER, discount.valid_to or FOREVER
         for key in keys:
             for i in indexes:
                 for since, until, other in touched.setdefault((key, i), []):
                     if since < end and start < until:
                         raise PriceFileError(
-                            f"{where}: {key[1]} ({key[2]}) already has discount {other} at that time; make them one"
+                            f"{where}: {key[1]} ({key[2]}) already has discount {other} at that time; cut the two "
+                            "apart by models, tiers, meters or dates"
                         )
                 touched[key, i].append((start, end, number))
             made[key] = tuple(
@@ -124,14 +130,49 @@ def applied(contract: Contract, lists: dict[Key, tuple[PriceList, ...]]) -> dict
     return made
 
 
+def _met(where: str, discount: Discount, lists: Mapping[Key, object], ids: Ids) -> tuple[list[Key], list[int]]:
+    """Find the price lists and meters that a discount is about; every word in it must name something."""
+    provider = canonical_provider(discount.provider)
+    models = _models(where, provider, discount.models, lists, ids)
+    keys = [key for key in lists if key[0] == provider and key[1] in models]
+    known = {key[2] for key in keys}
+    tiers = {canonical_tier(tier) for tier in discount.tiers}
+    for tier in sorted(tiers - known):
+        raise PriceFileError(f'{where}: none of these models is sold as tier "{tier}".{near(tier, known)}')
+    names = {word: i for i, meter in enumerate(meters()) for word in (meter.price, meter.name)}
+    indexes = sorted({names[name] for name in discount.meters}) or list(range(len(meters())))
+    return [key for key in keys if not tiers or key[2] in tiers], indexes
+
+
+def _models(where: str, provider: str, globs: Iterable[str], lists: Mapping[Key, object], ids: Ids) -> frozenset[str]:
+    """Resolve the models that a contract names, as the book or as logs spell them."""
+    known = {key[1] for key in lists if key[0] == provider}
+    if not known:
+        providers = {key[0] for key in lists}
+        raise PriceFileError(f'{where}: no prices of provider "{provider}".{near(provider, providers)}')
+    spelt = {name: model for (owner, name), (model, _) in ids.items() if owner == provider}
+    found: set[str] = set()
+    for glob in globs:
+        bare = profile_of(provider, glob.lower())[1]
+        models = {spelt.get(name, name) for name in {*known, *spelt} if matches(bare, name)}
+        if not models:
+            raise PriceFileError(f'{where}: {provider} has no price for a model "{glob}".{near(glob.lower(), spelt)}')
+        found |= models
+    return frozenset(found or known)
+
+
 def _discounted(
     one: PriceList, discount: Discount, start: datetime, end: datetime, indexes: Sequence[int], where: str
 ) -> list[PriceList]:
     inside = max(one.valid_from, start), min(one.valid_to, end)
     if inside[0] >= inside[1]:
         return [one]
-    factor = 1 - _percent(discount) / 100
-    bands = tuple(_scaled(band, factor, indexes, f"{discount.percent}% off ({where})") for band in one.bands)
+    factor = WIDE.subtract(Decimal(1), _percent(discount).scaleb(-2, WIDE))
+    why = f"{discount.percent}% off ({where}: {discount.source})"
+    try:
+        bands = tuple(_scaled(band, factor, indexes, why) for band in one.bands)
+    except ValueError as error:
+        raise PriceFileError(f"{where}, {one.bands[0].model}: {error}") from error
     pieces = [
         one._replace(valid_to=inside[0]),
         one._replace(valid_from=inside[0], valid_to=inside[1], bands=bands),
@@ -146,20 +187,13 @@ def _scaled(band: Entry, factor: Decimal, indexes: Sequence[int], why: str) -> E
     for i in indexes:
         rate = rates[i]
         if rate is not None:
-            exact = rate * factor
-            rates[i] = int(exact.to_integral_value(ROUND_HALF_EVEN))
-            is_rounded = is_rounded or rates[i] != exact
+            rates[i] = scaled(rate, factor)
+            is_rounded = is_rounded or rates[i] != WIDE.multiply(Decimal(rate), factor)
+    if rates == list(band.rates):
+        return band
     adjusted = f"{why}{', rates rounded half-even to 1 pUSD' if is_rounded else ''}"
     return band._replace(
         rates=tuple(rates), layer="contract", adjusted="; ".join(part for part in (band.adjusted, adjusted) if part)
-    )
-
-
-def _applies(discount: Discount, key: Key) -> bool:
-    return (
-        key[0] == canonical_provider(discount.provider)
-        and (not discount.models or any(matches(model.lower(), key[1]) for model in discount.models))
-        and (not discount.tiers or key[2] in {canonical_tier(tier) for tier in discount.tiers})
     )
 
 
@@ -168,7 +202,7 @@ def _percent(discount: Discount) -> Decimal:
 
 
 def _check_discount(where: str, discount: Discount) -> None:
-    known = [meter.name for meter in meters()]
+    known = {word for meter in meters() for word in (meter.name, meter.price)}
     for name in discount.meters:
         if name not in known:
             raise PriceFileError(f'{where}: no meter "{name}".{near(name, known)}')
@@ -178,6 +212,8 @@ def _check_discount(where: str, discount: Discount) -> None:
         raise PriceFileError(f"{where}: percent: {error}") from error
     if percent > 100:
         raise PriceFileError(f"{where}: percent {percent} is more than the whole price")
+    if percent < -100:
+        raise PriceFileError(f"{where}: percent {percent} more than doubles the price; write price entries of your own")
     if (discount.valid_to or FOREVER) <= (discount.valid_from or EVER):
         raise PriceFileError(f"{where}: valid_to must be after valid_from")
 
@@ -190,7 +226,7 @@ def _commitment(where: str, table: CommitmentTable) -> Commitment:
     return Commitment(
         name=table.name,
         provider=canonical_provider(table.provider),
-        models=tuple(model.lower() for model in table.models),
+        models=tuple(profile_of(canonical_provider(table.provider), model.lower())[1] for model in table.models),
         tiers=tuple(canonical_tier(tier) for tier in table.tiers),
         pusd_per_hour=None if table.usd_per_hour is None else _pusd(where, table.usd_per_hour) * table.units,
         pusd=None if table.usd is None else _pusd(where, table.usd),
@@ -202,9 +238,9 @@ def _commitment(where: str, table: CommitmentTable) -> Commitment:
 
 def _pusd(where: str, written: Any) -> int:  # noqa: ANN401 -- Decimal or its text
     try:
-        exact = (written if isinstance(written, Decimal) else decimal(str(written))) * 10**12
+        exact = WIDE.multiply(written if isinstance(written, Decimal) else decimal(str(written)), Decimal(10**12))
     except ValueError as error:
         raise PriceFileError(f"{where}: {error}") from error
-    if exact != exact.to_integral_value() or exact < 0:
-        raise PriceFileError(f"{where}: {written} USD is no amount of at least 0 with at most 12 decimals")
+    if exact != exact.to_integral_value() or not 0 <= exact <= MOST_PUSD:
+        raise PriceFileError(f"{where}: {written} USD is no amount of 0 to 4 million with at most 12 decimals")
     return int(exact)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from tenfold.errors import PriceFileError
+from tenfold.money import scaled
 from tenfold.prices.book import EVER, FOREVER, Entry, Key, PriceList
-from tenfold.prices.models import Instant, Strict, parse_as
+from tenfold.prices.models import Instant, Strict, as_decimal, parse_as
 
 FILE = "currencies.toml"
 _NO_RATE = f"{FILE} has no rate for that time"
@@ -20,7 +22,7 @@ class Conversion(Strict):
     """One ``[[rate]]`` table: USD for one unit of a currency, from an instant on."""
 
     currency: str = Field(pattern="^[A-Z]{3}$")
-    usd: Decimal = Field(gt=0)
+    usd: Annotated[Decimal, BeforeValidator(as_decimal), Field(gt=0)]
     valid_from: Instant | None = None
     valid_to: Instant | None = None
     source: str = Field(min_length=1)
@@ -106,9 +108,10 @@ def _without(one: PriceList, start: datetime, end: datetime) -> list[PriceList]:
 
 
 def _in_usd(band: Entry, row: Conversion) -> Entry:
-    rates = tuple(
-        None if rate is None else int((rate * row.usd).to_integral_value(ROUND_HALF_EVEN)) for rate in band.native
-    )
+    try:
+        rates = tuple(None if rate is None else scaled(rate, row.usd) for rate in band.native)
+    except ValueError as error:
+        raise PriceFileError(f"{FILE}: {band.currency} for {band.model}: {error}") from error
     said = f"{band.currency} at {row.usd} USD ({row.source}), rates rounded half-even to 1 pUSD"
     adjusted = "; ".join(part for part in (band.adjusted, said) if part)
     ambiguous = band.ambiguous if not band.ambiguous.endswith(_NO_RATE) else ""

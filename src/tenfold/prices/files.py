@@ -33,7 +33,11 @@ def toml_files(folder: Traversable | Path) -> list[tuple[str, bytes]]:
     """
     if not folder.is_dir():
         raise PriceFileError(f"{folder}: no such folder of price files")
-    found = sorted((item.name, item.read_bytes()) for item in folder.iterdir() if item.name.endswith(".toml"))
+    items = [item for item in folder.iterdir() if item.name.lower().endswith(".toml") and item.is_file()]
+    for item in items:
+        if item.name != item.name.lower():
+            raise PriceFileError(f"{item.name}: price files have names in lower case; rename it to {item.name.lower()}")
+    found = sorted((item.name, item.read_bytes()) for item in items)
     if not found:
         raise PriceFileError(f"{folder}: no .toml file in it")
     return found

@@ -5,54 +5,78 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from decimal import Decimal, Inexact
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tenfold.errors import PriceFileError, near
-from tenfold.money import rate_pusd
+from tenfold.money import EXACT, rate_pusd
 from tenfold.prices.meters import UNCACHED_INPUT, meters
 
 
-def _amount(value: object) -> object:
+def as_decimal(value: object) -> object:
+    """Take a whole number for a decimal one; refuse what is no price at all.
+
+    Args:
+        value: What TOML holds.
+
+    Returns:
+        A Decimal, or the value as it is.
+
+    Raises:
+        ValueError: It is a truth value, not finite, or of no price's size.
+    """
     if isinstance(value, bool | float):
         raise ValueError("write a number with at most 6 decimals, or a multiplier such as '0.1x'")  # noqa: TRY004
-    return Decimal(value) if isinstance(value, int) else value
+    number = Decimal(value) if isinstance(value, int) else value
+    if isinstance(number, Decimal):
+        _check_size(number, str(number))
+    return number
+
+
+def _check_size(number: Decimal, text: str) -> None:
+    if not number.is_finite() or (number and not -30 <= number.adjusted() <= 30):
+        raise ValueError(f'"{text}" is no number of a price\'s size')
 
 
 def _instant(value: object) -> object:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError("an instant needs a zone, such as 2026-07-30T00:00:00Z")
-        return value.astimezone(UTC)
+        try:
+            return value.astimezone(UTC)
+        except OverflowError as error:
+            raise ValueError("an instant outside the calendar") from error
     if isinstance(value, date):
         return datetime.combine(value, time(), UTC)
     raise ValueError("write a date (00:00 UTC) or an instant with a zone")
 
 
-Amount = Annotated[Decimal | str, BeforeValidator(_amount)]
+Amount = Annotated[Decimal | str, BeforeValidator(as_decimal)]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 
 
 class Strict(BaseModel):
     """No unknown keys, no coercion."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True, str_strip_whitespace=True
+    )
 
 
 class PriceEntry(Strict):
     """One ``[[price]]`` table: rates of one model, tier, region, context band and time of week from one date on."""
 
     model: str = Field(min_length=1)
-    aliases: list[str] = []
-    patterns: list[str] = []
+    aliases: list[Annotated[str, Field(min_length=1)]] = []
+    patterns: list[Annotated[str, Field(pattern=r"[^*]")]] = []
     valid_from: Instant | None = None
     valid_to: Instant | None = None
     service_tier: str = "standard"
     region: str = ""
-    above_input_tokens: int = Field(default=0, ge=0)
+    above_input_tokens: int = Field(default=0, ge=0, lt=2**62)
     weekdays: list[str] = []
     hours: list[str] = []
     zone: str = ""
@@ -83,8 +107,8 @@ class PriceEntry(Strict):
     audio_hour: Amount | None = None
     output_hour: Amount | None = None
     cache_storage: Amount | None = None
-    min_audio_s: int = Field(default=0, ge=0)
-    round_audio_s: int = Field(default=0, ge=0)
+    min_audio_s: int = Field(default=0, ge=0, le=86_400)
+    round_audio_s: int = Field(default=0, ge=0, le=86_400)
     source: str = Field(min_length=1)
     checked: date
     status: Literal["confirmed", "announced", "withdrawn"] = "confirmed"
@@ -124,7 +148,10 @@ class PriceEntry(Strict):
             return decimal(written)
         if self.input is None or isinstance(self.input, str):
             raise ValueError(f'"{written}" multiplies input, which must be a number in the same entry')
-        return decimal(written[:-1]) * self.input
+        try:
+            return EXACT.multiply(decimal(written[:-1]), self.input)
+        except Inexact as error:
+            raise ValueError(f'"{written}" has more digits than a price can hold') from error
 
 
 class RegionFactor(Strict):
@@ -177,8 +204,7 @@ def decimal(text: str) -> Decimal:
         value = Decimal(text)
     except ArithmeticError as error:
         raise ValueError(f'"{text}" is no number') from error
-    if not value.is_finite():
-        raise ValueError(f'"{text}" is no finite number')
+    _check_size(value, text)
     return value
 
 
@@ -234,18 +260,19 @@ def parse_as(name: str, content: bytes, kind: type[Root], tables: Mapping[str, t
 
 def _toml(name: str, content: bytes) -> dict[str, Any]:
     try:
-        return tomllib.loads(content.decode("utf-8"), parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(content.decode("utf-8-sig"), parse_float=Decimal)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ArithmeticError) as error:
         raise PriceFileError(f"{name}: not valid TOML: {error}") from error
 
 
 def _checked(name: str, raw: dict[str, Any], kind: type[Root], tables: Mapping[str, type[BaseModel]]) -> Root:
     _known_keys(name, "", raw, kind)
     for table, row in tables.items():
-        for number, entry in enumerate(cast("list[Any]", raw.get(table, [])), 1):
-            if isinstance(entry, dict):
-                named = cast("dict[str, Any]", entry)
-                _known_keys(name, _place(table, number, named), named, row)
+        entries = raw.get(table, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
+            raise PriceFileError(f"{name}: {table} must be written as [[{table}]] tables")
+        for number, entry in enumerate(cast("list[dict[str, Any]]", entries), 1):
+            _known_keys(name, _place(table, number, entry), entry, row)
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
@@ -278,11 +305,14 @@ def _known_keys(name: str, where: str, raw: Mapping[str, Any], kind: type[BaseMo
             raise PriceFileError(f'{at}: unknown key "{key}".{near(key, kind.model_fields)}')
 
 
+_TABLES = ("region_factor", "region_alias", "discount", "commitment", "rate", "rule")
+
+
 def _explain(error: ValidationError, raw: Mapping[str, Any]) -> str:
     first = error.errors()[0]
     location = [part for part in first["loc"] if not isinstance(part, str) or "[" not in part]
     message = first["msg"].removeprefix("Value error, ")
-    if len(location) >= 2 and isinstance(location[1], int):
+    if len(location) >= 2 and isinstance(location[1], int) and location[0] in ("price", *_TABLES):
         table, number = str(location[0]), location[1]
         rest = str(location[2]) if len(location) > 2 else ""
         return f"{_place(table, number + 1, raw[table][number])}: {rest}: {message}".replace(": : ", ": ")

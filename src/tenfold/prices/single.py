@@ -138,6 +138,10 @@ class CallPrice(NamedTuple):
             if units.get(i)
         }
 
+    def __repr__(self) -> str:
+        cost = "no price" if self.cost_pusd is None else f"{usd_text(self.cost_pusd)} USD"
+        return f"<CallPrice {cost}, {self.status}, {self.how_matched}, prices {self.card_version}>"
+
     def as_dict(self) -> dict[str, Any]:
         """Give the keys of ``tenfold price --json``.
 
@@ -234,10 +238,15 @@ def instant_of(at: datetime | date | str) -> datetime:
         except ValueError as error:
             raise UsageError(f'"{at}" is no instant; write 2026-10-01 or 2026-10-01T12:00:00Z') from error
     if not isinstance(at, datetime):
+        if not isinstance(at, date):  # pyright: ignore[reportUnnecessaryIsInstance] -- pipelines hand over what they got
+            raise UsageError(f"at {at!r} is no instant; give an aware datetime, a date, or text such as 2026-10-01")
         return datetime.combine(at, time(), UTC)
-    if at.tzinfo is None:
+    if at.utcoffset() is None:
         raise UsageError(f"{at.isoformat()} has no zone, so the price date is unknown; add Z or an offset")
-    return at.astimezone(UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:
+        raise UsageError(f"{at.isoformat()} lies outside the calendar") from error
 
 
 def _looked_up(
@@ -249,6 +258,9 @@ def _looked_up(
     tier: str | None,
     region: str | None,
 ) -> CallPrice:
+    for name, word in (("provider", provider), ("model", model), ("tier", tier), ("region", region)):
+        if not isinstance(word, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
+            raise UsageError(f"{name} {word!r} is no text")
     tokens = tokens_from(usage)
     found = book.match(provider, model, tier or tokens.tier_hint, region or tokens.region_hint)
     if (provider, model, tier, region) not in book.fast and not tokens.tier_hint and not tokens.region_hint:
@@ -257,11 +269,12 @@ def _looked_up(
     if tokens.input_tokens is None or tokens.output_tokens is None:
         whole = tokens.input_tokens is None and tokens.output_tokens is None
         status = "usage_missing" if whole else "usage_partial"
-        reason = "the usage names no total for input, output or both"
+        reason = (
+            "the usage names no total for input, output or both (0 where there is none, as for audio billed by time)"
+        )
         return CallPrice(None, Basis(status, reason, found, price_list, None, book.version))
     if price_list is None:
-        reason = found.reason or f"{found.model} has no price at {instant.isoformat()}"
-        return CallPrice(None, Basis("unpriced_model", reason, found, None, None, book.version))
+        return CallPrice(None, Basis("unpriced_model", found.missing(instant), found, None, None, book.version))
     entry = price_list.band(tokens.input_tokens)
     if entry.ambiguous:
         return CallPrice(None, Basis("ambiguous", entry.ambiguous, found, price_list, entry, book.version))
@@ -280,7 +293,8 @@ def _priced(tokens: Tokens, entry: Entry, found: Match, price_list: PriceList, b
         status, reason = "ambiguous", why
     elif is_free(entry.rates):
         status = "known_zero"
-    basis = Basis(status, reason, found, price_list, entry, book.version, units, tokens.flags)
+    shown = _NO_UNITS if status == "ambiguous" else units
+    basis = Basis(status, reason, found, price_list, entry, book.version, shown, tokens.flags)
     if status not in ("priced", "known_zero"):
         return CallPrice(None, basis)
     return CallPrice(sum(billed(units, rates).values()), basis)

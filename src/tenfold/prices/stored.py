@@ -6,6 +6,7 @@ is not there, the book is compiled from TOML and stored anew (if the folder can 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from datetime import datetime
 from importlib import resources
@@ -20,7 +21,7 @@ from tenfold.prices.windows import Window
 
 NAME = "book.json"
 # Raised with the form below or the meters, so that an older stored book is not misread.
-_FORM = f"3 {len(METER_NAMES)} {len(Entry._fields)}"
+_FORM = f"4 {len(METER_NAMES)} {len(Entry._fields)}"
 _TUPLES = (Entry._fields.index("rates"), Entry._fields.index("native"))
 
 
@@ -44,12 +45,13 @@ def load(version: str) -> PriceBook | None:
     """
     try:
         content = place().read_bytes()
-        head, _, body = content.partition(b"\n")
-        if head.decode() != f"{_FORM} {version}":
-            return None
-        return _decoded(json.loads(body), version)
-    except (OSError, ValueError, KeyError, TypeError, IndexError):  # damaged or half a file: made anew
+    except OSError:
         return None
+    head, _, body = content.partition(b"\n")
+    # The hash tells a damaged file from a whole one: what is read then is what was written.
+    if head.decode("utf-8", "replace") != f"{_FORM} {version} {hashlib.sha256(body).hexdigest()}":
+        return None
+    return _decoded(json.loads(body), version)
 
 
 def save(book: PriceBook, target: Path | None = None) -> None:
@@ -63,14 +65,19 @@ def save(book: PriceBook, target: Path | None = None) -> None:
     path = target or (found if isinstance(found, Path) else None)
     if path is None:
         return
-    content = f"{_FORM} {book.version}\n{json.dumps(_encoded(book), separators=(',', ':'))}".encode()
+    body = json.dumps(_encoded(book), separators=(",", ":")).encode()
+    head = f"{_FORM} {book.version} {hashlib.sha256(body).hexdigest()}\n".encode()
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=f".{NAME}.", delete=False) as file:
-            file.write(content)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(path)
+            file.write(head + body)
     except OSError:  # a read-only installation compiles each time
         return
+    made = Path(file.name)
+    try:
+        made.chmod(0o644)
+        made.replace(path)
+    except OSError:
+        made.unlink(missing_ok=True)
 
 
 def _encoded(book: PriceBook) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
@@ -10,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY_MINUTES = 24 * 60
+_RANGE = re.compile(r"\d\d:\d\d-\d\d:\d\d")
 
 
 class Window(NamedTuple):
@@ -49,14 +51,21 @@ class Window(NamedTuple):
             Half-open UTC intervals, in time order.
         """
         zone = ZoneInfo(self.zone)
-        day = since.astimezone(zone).date()
-        while day <= until.astimezone(zone).date():
-            if day.weekday() in self.weekdays:
-                for start, end in self.hours:
-                    begins, ends = max(_at(day, start, zone), since), min(_at(day, end, zone), until)
-                    if begins < ends:
-                        yield begins, ends
-            day += timedelta(days=1)
+        first, last = since.astimezone(zone).date(), until.astimezone(zone).date()
+        cuts = {since, until, *_clock_changes(zone, since, until)}
+        for number in range((last - first).days + 2):
+            for minute in {0, *(edge for hours in self.hours for edge in hours)}:
+                cuts.update(_at(first + timedelta(days=number), minute, zone))
+        edges = sorted(cut for cut in cuts if since <= cut <= until)
+        held: tuple[datetime, datetime] | None = None
+        for start, end in pairwise(edges):
+            if self.covers(start):
+                held = (held[0] if held else start, end)
+            elif held:
+                yield held
+                held = None
+        if held:
+            yield held
 
     def text(self) -> str:
         """Say the window in words.
@@ -125,9 +134,11 @@ def overlap(left: Window, right: Window) -> bool:
 def _range(text: str) -> tuple[int, int]:
     start, _, end = text.partition("-")
     try:
-        found = _minutes(start), _minutes(end)
-    except ValueError as error:
-        raise ValueError(f'hours: "{text}" is no range; write "01:00-04:00"') from error
+        found = (_minutes(start), _minutes(end)) if _RANGE.fullmatch(text) else None
+    except ValueError:
+        found = None
+    if found is None:
+        raise ValueError(f'hours: "{text}" is no range; write "01:00-04:00"')
     if found[0] >= found[1]:
         raise ValueError(f'hours: "{text}" ends before it begins; a range over midnight is two ranges')
     return found
@@ -140,9 +151,23 @@ def _minutes(clock: str) -> int:
     return found.hour * 60 + found.minute
 
 
-def _at(day: date, minute: int, zone: ZoneInfo) -> datetime:
-    midnight = datetime.combine(day + timedelta(days=minute // _DAY_MINUTES), time(), zone)
-    return midnight.replace(hour=minute % _DAY_MINUTES // 60, minute=minute % 60).astimezone(UTC)
+def _at(day: date, minute: int, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """Take a clock time as instants: two where the clock goes back, and none is skipped where it goes forward."""
+    local = datetime.combine(
+        day + timedelta(days=minute // _DAY_MINUTES), time(minute % _DAY_MINUTES // 60, minute % 60)
+    )
+    return tuple(local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))  # pyright: ignore[reportReturnType] -- two folds
+
+
+def _clock_changes(zone: ZoneInfo, since: datetime, until: datetime) -> Iterator[datetime]:
+    """Find when a zone's offset changes in a range, to the minute."""
+    start = since
+    while start < until:
+        end = min(start + timedelta(hours=1), until)
+        if start.astimezone(zone).utcoffset() != end.astimezone(zone).utcoffset():
+            minutes = (start + timedelta(minutes=n) for n in range(1, 61))
+            yield next(one for one in minutes if one.astimezone(zone).utcoffset() != start.astimezone(zone).utcoffset())
+        start = end
 
 
 def _clock(minute: int) -> str:

@@ -96,6 +96,19 @@ def profile_of(provider: str, model: str) -> tuple[str, str]:
     return (profile, rest) if dot and profile in PROFILES else ("", bare)
 
 
+def arn_region(model: str) -> str:
+    """Read the region that an ARN names.
+
+    Args:
+        model: A model id.
+
+    Returns:
+        The region; empty where the id is no ARN, or names none.
+    """
+    parts = model.lower().split(":")
+    return parts[3] if parts[0] == "arn" and len(parts) > 3 else ""
+
+
 def canonical_provider(name: str | None) -> str:
     """Name a provider the way tenfold stores it.
 

@@ -29,6 +29,13 @@ def section(facts: Facts) -> Section | Skipped:
         return Skipped("Composition", "nothing in this quarter costs anything; see coverage")
     blocks: list[Block] = [_by_meter(facts), Lines(tuple(map(sentence, reading.sentences())), "made-reading")]
     made = [_METERS]
+    if facts.ledger.book.is_own:
+        costs = facts.ledger.costs()
+        blocks += [
+            Heading("List, contracted and effective"),
+            Lines(tuple(map(sentence, costs.sentences())), "made-costs"),
+        ]
+        made.append(_COSTS)
     for dimension in _TABLED:
         if dimension not in reading.dimensions or len(reading.dimensions[dimension]) < 2:
             continue
@@ -41,6 +48,16 @@ _METERS = Made(
     "made-meters",
     "Cost by meter",
     "Tokens are cut into meters that do not overlap, so the parts sum to the spend to the picodollar.",
+    "totals",
+)
+
+
+_COSTS = Made(
+    "made-costs",
+    "List, contracted and effective cost",
+    "List cost is by the provider's list, contracted cost (the spend of this review) by your own prices over it. "
+    "Effective cost adds commitments: each UTC day's capacity over that day's requests it covers, by tokens; idle days "
+    "and what was not spent are no request's.",
     "totals",
 )
 

@@ -69,7 +69,8 @@ def _data(facts: Facts) -> list[Block]:
     rejected = sum(number for _, number in facts.rejects)
     text = (
         f"{counted(loads['files'], 'file')}, {counted(loads['lines'], 'line')} read; {loads['duplicates']:,} exact "
-        f"repeats dropped, {loads['merged']:,} snapshots merged, {counted(rejected, 'line')} rejected. "
+        f"repeats dropped, {loads['merged']:,} snapshots merged, {counted(rejected, 'line')} rejected"
+        f"{', ' + counted(loads['ignored'], 'line') + ' without a request' if loads['ignored'] else ''}. "
         "These are of all loads, not of the quarter only."
     )
     blocks: list[Block] = [Prose(text, "made-data")]

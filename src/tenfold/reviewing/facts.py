@@ -101,7 +101,8 @@ class Facts:
         found = self._stored(
             "select count(*) as files, cast(coalesce(sum(lines), 0) as bigint) as lines, "
             "cast(coalesce(sum(duplicates), 0) as bigint) as duplicates, "
-            "cast(coalesce(sum(merged), 0) as bigint) as merged from loads"
+            "cast(coalesce(sum(merged), 0) as bigint) as merged, "
+            "cast(coalesce(sum(ignored), 0) as bigint) as ignored from loads"
         )
         return found.row(0, named=True)
 

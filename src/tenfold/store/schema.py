@@ -171,6 +171,48 @@ LOADS: tuple[Column, ...] = (
     Column("merged", "BIGINT", "snapshots folded into one request", "count"),
     Column("rejected", "BIGINT", "lines in rejects", "count"),
     Column("flagged", "BIGINT", "requests with flags", "count"),
+    Column("ignored", "BIGINT", "lines of the format that carry no request", "count"),
+    Column("buckets", "BIGINT", "rows of usage_buckets", "count"),
+)
+
+# Token counts that a report may give for a bucket, as in requests.
+BUCKET_TOKENS = (
+    *("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens"),
+    *("input_audio_tokens", "input_image_tokens", "output_tokens", "reasoning_tokens"),
+    *("output_audio_tokens", "output_image_tokens", "web_searches"),
+)
+USAGE_BUCKETS: tuple[Column, ...] = (
+    Column("bucket_start", "TIMESTAMP", "start, UTC; NULL where the source has none (a counter)", "UTC"),
+    Column("bucket_end", "TIMESTAMP", "end, not within the bucket, UTC", "UTC"),
+    Column("source_format", "VARCHAR", "reader that read the row"),
+    Column("source_file", "VARCHAR", "file the row came from, as given"),
+    Column("source_line", "BIGINT", "line in that file, from 1", "line"),
+    Column("provider", "VARCHAR", "who bills, in tenfold's spelling"),
+    Column("org", "VARCHAR", "organisation or account"),
+    Column("project", "VARCHAR", "project, workspace or sub-account"),
+    Column("api_key_id", "VARCHAR", "key id or hash"),
+    Column("user_id", "VARCHAR", "user"),
+    Column("model", "VARCHAR", "model"),
+    Column("service_tier", "VARCHAR", "tier"),
+    Column("region", "VARCHAR", "price region"),
+    Column("context_band", "VARCHAR", "context band as the source names it"),
+    Column("grouped_by", "VARCHAR", "dimensions the report is split by; NULL in any other means all of them"),
+    Column("category", "VARCHAR", "usage, purchase, credit, tax, adjustment; NULL is usage"),
+    Column("meter", "VARCHAR", "what quantity and amount are of: tenfold's word, else the source's"),
+    *(Column(name, "BIGINT", f"sum of {name}, as in requests", "units") for name in BUCKET_TOKENS),
+    Column("requests", "BIGINT", "calls in the bucket", "count"),
+    Column("quantity", "DECIMAL(38,12)", "units of the meter; repeated in each kind of amount", "unit"),
+    Column("unit", "VARCHAR", "tokens, images, s, ..."),
+    Column("is_cumulative", "BOOLEAN", "quantity counts from the server's start, not over the bucket"),
+    Column("amount", "DECIMAL(38,12)", "money in currency", "currency"),
+    Column("currency", "VARCHAR", "currency of amount"),
+    Column("amount_usd", "DECIMAL(38,12)", "amount where it is in dollars", "USD"),
+    Column("amount_kind", "VARCHAR", "list, billed or effective: never add two kinds"),
+    Column("description", "VARCHAR", "the source's own words for the charge"),
+    Column("invoice_id", "VARCHAR", "invoice"),
+    Column("tags", "MAP(VARCHAR, VARCHAR)", "tags and labels"),
+    Column("bucket_key", "VARCHAR", "hash of what the row is about: a later file's row replaces an earlier one's"),
+    Column("load_id", "INTEGER", "row of loads"),
 )
 
 META: tuple[Column, ...] = (
@@ -211,10 +253,11 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "price_keys": PRICE_KEYS,
     "rejects": REJECTS,
     "loads": LOADS,
+    "usage_buckets": USAGE_BUCKETS,
     "cube": CUBE,
     "meta": META,
 }
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 def ddl(table: str, *, temp: bool = False, name: str | None = None) -> str:

@@ -87,6 +87,7 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
     if not usage:
         raise UsageError(f"the usage is empty: it names no count. {_EXAMPLE}")
     kind = _shape(usage, shape)
+    _refuse_iterations(usage)
     counts: dict[str, int | None] = {}
     for column, paths in kind.counts.items():
         counts[column] = _first(usage, paths)
@@ -95,6 +96,7 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
     total = _first(usage, kind.total)
     _fill_absent(usage, kind, counts)
     flags = _prove(usage, kind, counts, total)
+    _fill_media(counts)
     _check_subsets(kind, counts)
     tier = _word(usage, kind.tier)
     if _word(usage, ("speed",)) == "fast":
@@ -252,7 +254,9 @@ def _first(usage: Mapping[str, object], paths: tuple[str, ...]) -> int | None:
 def _word(usage: Mapping[str, object], paths: tuple[str, ...]) -> str | None:
     for path in paths:
         value = usage.get(path)
-        if isinstance(value, str) and value:
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"usage key {path}: {_shown(value)} is no text, so it does not say which price applies")
+        if value:
             return value.lower()
     return None
 
@@ -357,6 +361,27 @@ def _prove(
     return flags
 
 
+def _refuse_iterations(usage: Mapping[str, object]) -> None:
+    """Anthropic's iterations of other kinds than the answer itself are billed beside the top-level counts."""
+    entries = usage.get("iterations")
+    for entry in _objects(entries, "iterations") if entries else ():
+        if entry.get("type") not in (None, "message"):
+            raise UsageError(
+                f'ambiguous usage: its iterations hold a "{entry.get("type")}", which is billed beside the top-level '
+                "counts. Price each iteration's own counts (a log of such responses is loaded with all of them)"
+            )
+
+
+def _fill_media(counts: dict[str, int | None]) -> None:
+    """What was read from a cache was read, and is of its kind: an unknown whole is at least its known part."""
+    cached = {kind: counts.get(f"cache_read_{kind}_tokens") or 0 for kind in ("audio", "image", "video")}
+    if counts.get("cache_read_tokens") is None and any(cached.values()):
+        counts["cache_read_tokens"] = sum(cached.values())
+    for kind, count in cached.items():
+        if count and counts.get(f"input_{kind}_tokens") is None:
+            counts[f"input_{kind}_tokens"] = count
+
+
 def _unproven(kind: UsageShape, why: str) -> str:
     return (
         f"ambiguous usage ({kind.name}): the input may or may not include the cached tokens, and {why}. "
@@ -364,7 +389,7 @@ def _unproven(kind: UsageShape, why: str) -> str:
     )
 
 
-_SUBSETS = (
+SUBSETS = (
     ("input_tokens", ("cache_read_tokens", "cache_write_tokens")),
     ("input_tokens", ("input_audio_tokens", "input_image_tokens", "input_video_tokens")),
     ("cache_write_tokens", ("cache_write_long_tokens",)),
@@ -377,7 +402,7 @@ _SUBSETS = (
 
 
 def _check_subsets(kind: UsageShape, counts: dict[str, int | None]) -> None:
-    for whole, parts in _SUBSETS:
+    for whole, parts in SUBSETS:
         limit = counts.get(whole)
         held = sum(counts.get(part) or 0 for part in parts)
         if limit is not None and held > limit:

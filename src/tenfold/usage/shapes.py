@@ -96,9 +96,11 @@ OPENAI_CHAT = UsageShape(
         ),
         "cache_write_tokens": ("prompt_tokens_details.cache_write_tokens",),
         "input_audio_tokens": ("prompt_tokens_details.audio_tokens",),
+        "input_image_tokens": ("prompt_tokens_details.image_tokens",),
         "output_tokens": ("completion_tokens",),
         "reasoning_tokens": ("completion_tokens_details.reasoning_tokens",),
         "output_audio_tokens": ("completion_tokens_details.audio_tokens",),
+        "output_image_tokens": ("completion_tokens_details.image_tokens",),
     },
     marks=_any_of("prompt_tokens", "completion_tokens"),
     total=("total_tokens",),
@@ -119,8 +121,12 @@ OPENAI_RESPONSES = UsageShape(
         "cache_read_tokens": ("input_tokens_details.cached_tokens",),
         "cache_write_tokens": ("input_tokens_details.cache_write_tokens",),
         "cache_write_long_tokens": ("input_tokens_details.cache_write_tokens_details.ttl_12h_tokens",),
+        "input_audio_tokens": ("input_tokens_details.audio_tokens",),
+        "input_image_tokens": ("input_tokens_details.image_tokens",),
         "output_tokens": ("output_tokens",),
         "reasoning_tokens": ("output_tokens_details.reasoning_tokens",),
+        "output_audio_tokens": ("output_tokens_details.audio_tokens",),
+        "output_image_tokens": ("output_tokens_details.image_tokens",),
     },
     marks=(
         *_any_of("input_tokens_details", "output_tokens_details.reasoning_tokens"),
@@ -364,6 +370,20 @@ LITELLM = UsageShape(
     total=("total_tokens",),
     tier=("service_tier",),
 )
+# Codex (rollouts, `turn.completed`): OpenAI's counts under names of its own. Some logs' totals add the reasoning again.
+CODEX = UsageShape(
+    name="codex",
+    counts={
+        "input_tokens": ("input_tokens",),
+        "cache_read_tokens": ("cached_input_tokens",),
+        "cache_write_tokens": ("cache_write_input_tokens",),
+        "output_tokens": ("output_tokens",),
+        "reasoning_tokens": ("reasoning_output_tokens",),
+    },
+    marks=_any_of("cached_input_tokens", "reasoning_output_tokens"),
+    total=("total_tokens",),
+    total_proves=False,
+)
 
 SHAPES: dict[str, UsageShape] = {
     shape.name: shape
@@ -381,6 +401,7 @@ SHAPES: dict[str, UsageShape] = {
         CAMEL,
         TOKEN_DETAILS,
         LITELLM,
+        CODEX,
     )
 }
 # A more particular shape's marks imply the plainer one's, which then is no second reading.
@@ -389,6 +410,7 @@ SPECIALISES: dict[str, tuple[str, ...]] = {
     "anthropic": ("tenfold",),
     "token_details": ("tenfold", "openai_responses"),
     "litellm": ("openai_chat", "anthropic"),
+    "codex": ("tenfold", "openai_responses"),
     "bedrock_converse": ("camel_case_plain",),
     "vercel_ai_6": ("camel_case_plain", "vercel_ai_5"),
     "vercel_ai_5": ("camel_case_plain",),
