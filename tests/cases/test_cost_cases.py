@@ -234,3 +234,12 @@ def test_b004_b005_counts_without_a_model():
     assert (first.input_tokens, first.cache_read_tokens) == (17903, 17817)
     second = tokens_from({"input_tokens": 1999, "input_token_details": {"cache_read": 1792}})
     assert (second.input_tokens, second.cache_read_tokens) == (1999, 1792)
+
+
+def test_an_embedding_puts_nothing_out():
+    """OpenAI's embeddings report the input as the total and no completion."""
+    usage = {"prompt_tokens": 10_000, "total_tokens": 10_000}
+    found = tf.price(provider=OPENAI, model="text-embedding-3-small", at="2026-10-01", usage=usage)
+    assert found.cost_usd == Decimal("0.0002")
+    short = tf.price(provider=OPENAI, model="gpt-5", at="2026-10-01", usage={"prompt_tokens": 10, "total_tokens": 12})
+    assert short.status == "usage_partial"

@@ -12,7 +12,7 @@ from tenfold.logs.base import Children, Reader, member, usage_sql
 from tenfold.prices.words import PROVIDER_ALIASES, TIER_WORDS
 from tenfold.store import schema
 from tenfold.store.database import quoted
-from tenfold.usage.shapes import NAMED_RULES, ZERO, ZERO_BESIDE_CACHE, ZERO_WITHOUT_WRITES, UsageShape
+from tenfold.usage.shapes import NAMED_RULES, ZERO, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL, ZERO_WITHOUT_WRITES, UsageShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -180,6 +180,8 @@ def _filled(shape: UsageShape) -> str:
             known_zero += f"coalesce({_PARTS}, CASE WHEN {no_split} THEN 0 END) END) = 0"
         elif rule == ZERO_BESIDE_CACHE:
             known_zero = f"n_cache_read_tokens > 0 OR coalesce({writes}, {_PARTS}) > 0"
+        elif rule == ZERO_BY_TOTAL:
+            known_zero = "n_total = n_input_tokens"
         elif rule:
             known_zero = _presence(rule)
             if name in {"cache_read_tokens", "cache_write_tokens"} and shape.zero_below:

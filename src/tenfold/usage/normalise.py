@@ -15,6 +15,7 @@ from tenfold.usage.shapes import (
     SPECIALISES,
     ZERO,
     ZERO_BESIDE_CACHE,
+    ZERO_BY_TOTAL,
     ZERO_WITHOUT_WRITES,
     UsageShape,
 )
@@ -94,7 +95,7 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
     meters, written = _unknown_meters(usage, kind)
     _fill_writes(usage, kind, counts, written)
     total = _first(usage, kind.total)
-    _fill_absent(usage, kind, counts)
+    _fill_absent(usage, kind, counts, total)
     flags = _prove(usage, kind, counts, total)
     _fill_media(counts)
     _check_subsets(kind, counts)
@@ -298,7 +299,9 @@ def _fill_writes(
         counts["cache_write_tokens"] = written if written is not None else counts.get("cache_write_long_tokens") or None
 
 
-def _fill_absent(usage: Mapping[str, object], kind: UsageShape, counts: dict[str, int | None]) -> None:
+def _fill_absent(
+    usage: Mapping[str, object], kind: UsageShape, counts: dict[str, int | None], total: int | None
+) -> None:
     if all(value is None for value in counts.values()):
         return
     inputs = counts.get("input_tokens")
@@ -311,6 +314,8 @@ def _fill_absent(usage: Mapping[str, object], kind: UsageShape, counts: dict[str
             known_zero = counts.get("cache_write_tokens") == 0
         elif rule == ZERO_BESIDE_CACHE:
             known_zero = any(counts.get(name) for name in _CACHE)
+        elif rule == ZERO_BY_TOTAL:
+            known_zero = total is not None and total == inputs
         else:
             below = column in _CACHE and inputs is not None and inputs < kind.zero_below
             known_zero = below or any(_get(usage, path) is not None for path in rule.split("|"))

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 ZERO = "zero"  # the provider leaves zeros out
 ZERO_WITHOUT_WRITES = "zero_without_writes"  # nothing written, so nothing written for long
 ZERO_BESIDE_CACHE = "zero_beside_cache"  # an object cut down to its cache counts has nothing uncached
-NAMED_RULES = frozenset({ZERO, ZERO_WITHOUT_WRITES, ZERO_BESIDE_CACHE})
+ZERO_BY_TOTAL = "zero_by_total"  # the reported total is the input alone (embeddings)
+NAMED_RULES = frozenset({ZERO, ZERO_WITHOUT_WRITES, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL})
 # Any other rule is the path of a details object (or several, between bars): where one stands, an absent key is 0.
 
 # A path that sums a list's entries of one kind.
@@ -105,6 +106,7 @@ OPENAI_CHAT = UsageShape(
     marks=_any_of("prompt_tokens", "completion_tokens"),
     total=("total_tokens",),
     absent={
+        "output_tokens": ZERO_BY_TOTAL,
         "cache_read_tokens": "prompt_tokens_details",
         "cache_write_tokens": "prompt_tokens_details",
         "input_audio_tokens": "prompt_tokens_details",
