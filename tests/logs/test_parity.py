@@ -15,7 +15,7 @@ from tenfold.logs import READERS, load, loading
 from tenfold.logs.base import Detect, Reader, usage_leaves
 from tenfold.store.schema import TOKEN_COLUMNS
 from tenfold.usage import SHAPES, tokens_from
-from tenfold.usage.shapes import LISTED
+from tenfold.usage.shape import LISTED
 
 # A reader must declare its provider's convention; writes by lifetime beside the shape's own columns need a reader too.
 PROVED = [shape for shape in SHAPES.values() if shape.includes_cache is not None and not shape.write_split]

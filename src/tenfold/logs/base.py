@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tenfold.logs import sql
 from tenfold.store.database import quoted
-from tenfold.usage.shapes import LISTED
+from tenfold.usage.shape import LISTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold.usage.shapes import UsageShape
+    from tenfold.usage.shape import UsageShape
 
 Kind = Literal["ndjson", "csv", "parquet"]
 # A tree of raw values: a type name, an object, or a list of objects.

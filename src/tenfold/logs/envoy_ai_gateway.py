@@ -9,7 +9,7 @@ from __future__ import annotations
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader
 from tenfold.prices.words import PROVIDER_ALIASES
-from tenfold.usage.shapes import UsageShape
+from tenfold.usage.shape import UsageShape
 
 # Column -> keys, the usual one first.
 _COUNTS = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader, usage_leaves
-from tenfold.usage.shapes import UsageShape
+from tenfold.usage.shape import UsageShape
 
 SHAPE = UsageShape(
     name="helicone",

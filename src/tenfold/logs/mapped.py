@@ -36,7 +36,8 @@ from tenfold.logs.constants import constant
 from tenfold.logs.detect import shown
 from tenfold.store import schema
 from tenfold.store.database import quoted
-from tenfold.usage.shapes import TENFOLD, UsageShape
+from tenfold.usage.shape import UsageShape
+from tenfold.usage.shapes import TENFOLD
 
 if TYPE_CHECKING:
     from tenfold.logs.detect import Content

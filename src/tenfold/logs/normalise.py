@@ -12,7 +12,8 @@ from tenfold.logs.base import Children, Reader, member, usage_sql
 from tenfold.prices.words import PROVIDER_ALIASES, TIER_WORDS
 from tenfold.store import schema
 from tenfold.store.database import quoted
-from tenfold.usage.shapes import NAMED_RULES, ZERO, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL, ZERO_WITHOUT_WRITES, UsageShape
+from tenfold.usage.normalise import most
+from tenfold.usage.shape import NAMED_RULES, ZERO, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL, ZERO_WITHOUT_WRITES, UsageShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,6 +83,7 @@ def insert_sql(
         f"filled AS (\n{_filled(shape)}\n),\n"
         f"proven AS (\n{_proven(shape)}\n),\n"
         f"total AS (\n{_totals(shape)}\n),\n"
+        f"whole AS (\n{_whole()}\n),\n"
         f"checked AS (\n{_checked()}\n)\n"
         f"SELECT\n  {select}\nFROM checked"
     )
@@ -154,9 +156,16 @@ def _open_sum(shape: UsageShape, root: str) -> str:
 
 def _counted(time: str) -> str:
     names = (*schema.TOKEN_COLUMNS, *_EXTRAS)
-    parts = [f"{sql.count(f'c_{name}')} AS n_{name}" for name in names]
-    written = _any(f"c_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{sql.PLAIN}')" for name in names)
+    parts = [f"{sql.count(f'c_{name}', _digits(name))} AS n_{name}" for name in names]
+    written = _any(
+        f"c_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{sql.plain(_digits(name))}')" for name in names
+    )
     return f"  SELECT *, {', '.join(parts)}, {written} AS written_otherwise, {time} AS ts\n  FROM projected"
+
+
+def _digits(name: str) -> int:
+    """Digits that a count may have: tokens times seconds are large."""
+    return len(str(most(name) - 1))
 
 
 def _any(conditions: Iterable[str]) -> str:
@@ -233,6 +242,17 @@ def _totals(shape: UsageShape) -> str:
     )
 
 
+def _whole() -> str:
+    """Take an unknown whole for at least its known parts: what was read from a cache was read, and is of its kind."""
+    cached = " + ".join(f"coalesce({name}, 0)" for name in _CACHED_MEDIA)
+    kinds = ", ".join(
+        f"coalesce({whole}, nullif({part}, 0)) AS {whole}"
+        for whole, part in zip(_INPUT_MEDIA, _CACHED_MEDIA, strict=True)
+    )
+    reads = f"coalesce(cache_read_tokens, nullif({cached}, 0)) AS cache_read_tokens"
+    return f"  SELECT * REPLACE ({reads}, {kinds})\n  FROM total"
+
+
 def _checked() -> str:
     def held(names: tuple[str, ...]) -> str:
         return " + ".join(f"coalesce({name}, 0)" for name in names)
@@ -252,7 +272,7 @@ def _checked() -> str:
         f"{bad((*_INPUT_SIDE, 'beside_input', 'open_sum'))} AS bad_input, "
         f"{bad((*_OUTPUT_SIDE, 'beside_output'))} AS bad_output, "
         f"coalesce({_field('status')} = 'cancelled' AND n_output_tokens = 1, false) AS is_seed\n"
-        "  FROM total"
+        "  FROM whole"
     )
 
 
@@ -311,7 +331,7 @@ def _flags(reader: Reader, *, naive: bool) -> str:
     conditions = {
         "coerced": "written_otherwise AND "
         + _any(
-            f"n_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{sql.PLAIN}')"
+            f"n_{name} IS NOT NULL AND NOT regexp_full_match(c_{name}, '{sql.plain(_digits(name))}')"
             for name in (*schema.TOKEN_COLUMNS, "open_sum")
         ),
         "bad_count": "bad_input OR bad_output OR (c_total IS NOT NULL AND n_total IS NULL)",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tenfold.logs import openai_tools, sql
 from tenfold.logs.base import Detect, Reader, usage_leaves
-from tenfold.usage.shapes import OPENAI_CHAT, OPENAI_RESPONSES, UsageShape
+from tenfold.usage.shape import UsageShape
+from tenfold.usage.shapes import OPENAI_CHAT, OPENAI_RESPONSES
 
 # A batch holds answers of one endpoint or the other; the two usage objects share no key but the total and tier.
 SHAPE = UsageShape(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenfold.logs import openrouter, sql
 from tenfold.logs.base import Detect, Reader, usage_leaves
-from tenfold.usage.shapes import UsageShape
+from tenfold.usage.shape import UsageShape
 
 SHAPE = UsageShape(
     name="openrouter_generation",

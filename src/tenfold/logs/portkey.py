@@ -11,7 +11,7 @@ import json
 from tenfold.logs import sql
 from tenfold.logs.base import Detect, Reader, braced, json_structure, tree, usage_leaves, usage_sql
 from tenfold.store.database import quoted
-from tenfold.usage.shapes import UsageShape
+from tenfold.usage.shape import UsageShape
 
 # Portkey answers in OpenAI's shape, with Anthropic's cache keys beside it; the total proves what the input includes.
 SHAPE = UsageShape(

@@ -48,19 +48,32 @@ def braced(fragment: str) -> str:
     return fragment.replace("{", "{{").replace("}", "}}")
 
 
-def count(raw: str) -> str:
-    """Read a count from text: whole, at least 0, below a thousand million; anything else is NULL.
+def plain(digits: int) -> str:
+    """Write the pattern of a count in plain digits.
+
+    Args:
+        digits: Most digits it may have.
+
+    Returns:
+        A regular expression.
+    """
+    return f"[0-9]{{1,{digits}}}"
+
+
+def count(raw: str, digits: int = 9) -> str:
+    """Read a count from text: whole, at least 0, of so many digits; anything else is NULL.
 
     Args:
         raw: SQL text expression.
+        digits: Most digits it may have.
 
     Returns:
         SQL expression of type BIGINT.
     """
     number = f"TRY_CAST(replace(trim({raw}, '\"'), ',', '') AS DOUBLE)"
     return (
-        f"CASE WHEN regexp_full_match({raw}, '{PLAIN}') THEN {raw}::BIGINT "
-        f"WHEN regexp_full_match({raw}, '{_WRITTEN}') AND {number} = floor({number}) AND {number} < 1e9 "
+        f"CASE WHEN regexp_full_match({raw}, '{plain(digits)}') THEN {raw}::BIGINT "
+        f"WHEN regexp_full_match({raw}, '{_WRITTEN}') AND {number} = floor({number}) AND {number} < 1e{digits} "
         f"THEN {number}::BIGINT END"
     )
 

@@ -6,7 +6,7 @@ and distance are true, the dates are not; price such a log at a date of its own.
 
 from __future__ import annotations
 
-from tenfold.usage.shapes import UsageShape
+from tenfold.usage.shape import UsageShape
 
 # Mooncake's keys, which others took over.
 LENGTHS = {"timestamp": "JSON", "input_length": "JSON", "output_length": "JSON", "hash_ids": "JSON"}

@@ -9,16 +9,8 @@ from typing import NamedTuple, cast
 
 from tenfold.errors import UsageError, near
 from tenfold.store.schema import TOKEN_COLUMNS
-from tenfold.usage.shapes import (
-    LISTED,
-    SHAPES,
-    SPECIALISES,
-    ZERO,
-    ZERO_BESIDE_CACHE,
-    ZERO_BY_TOTAL,
-    ZERO_WITHOUT_WRITES,
-    UsageShape,
-)
+from tenfold.usage.shape import LISTED, ZERO, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL, ZERO_WITHOUT_WRITES, UsageShape
+from tenfold.usage.shapes import SHAPES, SPECIALISES
 
 MAX_COUNT = 10**9
 # inference_geo values that name no price region.
