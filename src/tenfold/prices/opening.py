@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -67,6 +66,9 @@ def _read(path: str | Path | None, overlay: str | Path | None) -> PriceBook:
 
 
 def _place(path: Path) -> Traversable | Path:
-    if path.is_file() and zipfile.is_zipfile(path):
-        return zipfile.Path(path, "tenfold/_shipped/pricing/")
+    if path.is_file():
+        import zipfile  # wheels only: the usual call does without
+
+        if zipfile.is_zipfile(path):
+            return zipfile.Path(path, "tenfold/_shipped/pricing/")
     return path

@@ -12,12 +12,13 @@ from datetime import datetime
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenfold.prices.book import EVER, FOREVER, Entry, PriceBook, PriceList, RegionWord
 from tenfold.prices.meters import METER_NAMES
-from tenfold.prices.windows import Window
+
+if TYPE_CHECKING:
+    from tenfold.prices.windows import Window
 
 NAME = "book.json"
 # Raised with the form below or the meters, so that an older stored book is not misread.
@@ -65,6 +66,8 @@ def save(book: PriceBook, target: Path | None = None) -> None:
     path = target or (found if isinstance(found, Path) else None)
     if path is None:
         return
+    from tempfile import NamedTemporaryFile
+
     body = json.dumps(_encoded(book), separators=(",", ":")).encode()
     head = f"{_FORM} {book.version} {hashlib.sha256(body).hexdigest()}\n".encode()
     try:
@@ -119,7 +122,11 @@ def _entry(raw: list[Any]) -> Entry:
 
 
 def _window(raw: list[Any] | None) -> Window | None:
-    return None if raw is None else Window(tuple(raw[0]), tuple((start, end) for start, end in raw[1]), raw[2])
+    if raw is None:
+        return None
+    from tenfold.prices.windows import Window  # few books have hours, and zones take their time to import
+
+    return Window(tuple(raw[0]), tuple((start, end) for start, end in raw[1]), raw[2])
 
 
 def _text(instant: datetime) -> str:
