@@ -14,17 +14,12 @@ ROOT = HERE.parents[1]
 CASES = Path(os.environ.get("TENFOLD_REAL_DATA", ROOT.parent / "shared" / "data")).parent / "cases" / "cost.md"
 
 # Cases that are no test in this folder; a reason may name the test elsewhere that holds the case.
-READER = "reader comes with the Readers issue"
-REFUSED = (
-    "until then: tests/cases/test_cost_in_logs.py::test_what_would_count_twice_is_refused_as_long_as_no_reader_knows_it"
-)
 NOT_HERE = {
     "B025": "an aggregate of one session, without its tokens; the two rates of writes are B023's",
     "B073": "an aggregate of a month, without its tokens; how it went wrong: "
     "tests/cases/test_own_prices.py::test_reads_without_a_price_of_their_own_are_not_free",
-    "B082": f"OpenTelemetry spans with roll-ups: {READER}; {REFUSED}",
-    "B118": f"OpenRouter's own bill (usage.cost, and upstream cost under BYOK): {READER}; it is never taken as a price: "
-    "tests/cases/test_own_prices.py::test_a_bill_inside_the_usage_is_no_price",
+    "B082": "tests/logs/test_spans.py::test_b082_an_agents_sum_does_not_count_beside_its_calls",
+    "B118": "tests/logs/test_openrouter.py::test_b118_the_upstream_charge_is_added_only_with_a_key_of_ones_own",
     "B122": "tests/levers/test_prefix_cache.py::test_litellm_36452",
     "B125": "no lever removes tokens yet; it comes with the levers on prompts",
     "B127": "what a cache saves without tenfold is in no sum or ranking: "
