@@ -3,22 +3,8 @@
 import csv
 import io
 
-CORRECTED = """
-provider = "openai"
-[[price]]
-model = "gpt-5"
-valid_from = 2026-08-03
-input = 1
-output = 10
-source = "the vendor's correction"
-checked = 2026-11-29
-[[price]]
-model = "gpt-new"
-input = 2
-output = 4
-source = "vendor"
-checked = 2026-11-29
-"""
+from corrected_prices import CORRECTED
+
 LOG = """request_id,provider,model,ts,input_tokens,output_tokens
 r0,openai,gpt-5,2026-08-01T00:00:00Z,1000,10
 r1,openai,gpt-5,2026-08-03T00:00:00Z,2000,10

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from corrected_prices import CORRECTED
 from stores import log_of
 
 from tenfold.ledger.repricing import adjustment, reprice
@@ -15,22 +16,6 @@ ROWS = [
      "ts": datetime(2026, 8, 1 + n, tzinfo=UTC), "input_tokens": 1000 * n, "output_tokens": 10, "team": "x"}
     for n, model in enumerate(["gpt-5", "gpt-5-mini", "gpt-5", "gpt-new", "gpt-5"])
 ]  # fmt: skip
-CORRECTED = """
-provider = "openai"
-[[price]]
-model = "gpt-5"
-valid_from = 2026-08-03
-input = 1
-output = 10
-source = "the vendor's correction"
-checked = 2026-11-29
-[[price]]
-model = "gpt-new"
-input = 2
-output = 4
-source = "vendor"
-checked = 2026-11-29
-"""
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ _OFFSET = r" ?([+-](0[0-9]|1[0-5])(:?[0-5][0-9])?)(\[[A-Za-z0-9_/+-]+\])? *"
 _ZONED = r" ?\[?([A-Za-z_]+(/[A-Za-z0-9_+-]+)+)\]? *"
 # Counts that may be read: plain digits are the rule, the rest is a number written otherwise. A fraction of three zeros
 # is a thousand wherever the point separates thousands: 1.000 is no count.
-PLAIN = "[0-9]{1,9}"
 _WRITTEN = r'"?([0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.0{0,2}|\.0{4,}|(\.[0-9]*)?[eE][+]?[0-9]+)?"?'
 
 
@@ -94,7 +93,7 @@ def sum_of(entries: str, leaf: str, *, none: str = "'0'") -> str:
     read = f"list_transform({given}, lambda c: {count('c')})"
     broken = f"len(list_filter({read}, lambda n: n IS NULL)) > 0"
     # A sum of counts that were written otherwise stays one itself, so that it is flagged.
-    otherwise = f"len(list_filter({given}, lambda c: NOT regexp_full_match(c, '{PLAIN}'))) > 0"
+    otherwise = f"len(list_filter({given}, lambda c: NOT regexp_full_match(c, '{plain(9)}'))) > 0"
     total = f"list_sum({read})::VARCHAR || CASE WHEN {otherwise} THEN '.0' ELSE '' END"
     return f"CASE WHEN {broken} THEN 'no count' ELSE coalesce({total}, {none}) END"
 
