@@ -29,6 +29,8 @@ def test_holds_prices_sql_samples_and_types(wheel):
         "tenfold/_shipped/pricing/meters.toml",
         "tenfold/_shipped/data/generate.py",
         "tenfold/_shipped/data/demo/openai_chat.jsonl.gz",
+        "tenfold/_shipped/tokens/o200k_base.tiktoken.gz",
+        "tenfold/_shipped/tokens/LICENSE",
         "tenfold/store/sql/priced.sql",
         "tenfold/reviewing/template.html.j2",
     ):

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tenfold.analysis.allocation import allocate
     from tenfold.errors import NotEvaluable, TenfoldError
     from tenfold.ledger import Ledger, attribute
     from tenfold.ledger.many import price_many
@@ -29,6 +30,7 @@ _HOME = {
     "Slo": "tenfold.slo",
     "TenfoldError": "tenfold.errors",
     "Usage": "tenfold.usage",
+    "allocate": "tenfold.analysis.allocation",
     "attribute": "tenfold.ledger",
     "load": "tenfold.logs",
     "open_log": "tenfold.logs",
@@ -48,6 +50,7 @@ __all__ = [
     "Slo",
     "TenfoldError",
     "Usage",
+    "allocate",
     "attribute",
     "load",
     "open_log",

@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 from tenfold.money import PUSD_PER_USD, shown
 
 NONE = "(none)"
+# The line of what no team owns: a dimension that is to be whole.
+UNALLOCATED = "unallocated"
 # Every meter in one column for people: the column's key, its heading, its meters. One grouping for all tables.
 METER_GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("uncached", "uncached in", ("uncached_input",)),
@@ -117,6 +119,18 @@ def _fixed(value: Fraction, decimals: int) -> str:
     with localcontext(prec=60):
         exact = Decimal(value.numerator) / Decimal(value.denominator)
         return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN):,}"
+
+
+def absent(dimension: str) -> str:
+    """Name what a dimension does not name.
+
+    Args:
+        dimension: Column that is grouped by.
+
+    Returns:
+        ``"unallocated"`` for the team, else ``"(none)"``.
+    """
+    return UNALLOCATED if dimension == "team" else NONE
 
 
 def sentence(text: str) -> str:

@@ -46,13 +46,15 @@ class TestComposition:
         assert {(row["name"], row["meter"]): row["usd"] for row in bars}["a", "output"] == 1.0
         assert [(row["name"], row["label"]) for row in totals][:3] == [
             ("a", "$3.00"),
-            ("(none)", "$1.00"),
+            ("unallocated", "$1.00"),
             ("b", "not priced"),
         ]
 
     def test_the_rest_becomes_one_bar(self):
         _, totals = datasets(charts.composition(TEAMS, "team", top=2))
-        assert [(row["name"], round(row["usd"], 6)) for row in totals] == [("a", 3.0), ("(none)", 1.0), ("other", 0.12)]
+        assert [(row["name"], round(row["usd"], 6)) for row in totals] == [
+            *(("a", 3.0), ("unallocated", 1.0), ("other", 0.12)),
+        ]
 
     def test_missing_column_is_named(self):
         with pytest.raises(TenfoldError, match="needs column squad, cost_pusd; the frame has team"):

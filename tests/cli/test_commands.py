@@ -154,5 +154,27 @@ def test_prices_show_and_check(as_json, run):
 def test_help_names_every_command(run):
     code, out, _ = run("--help")
     assert code == 0
-    for name in ("demo", "load", "cost", "levers", "review", "explain", "price", "prices"):
+    for name in ("demo", "load", "formats", "cost", "levers", "review", "explain", "price", "prices"):
         assert name in out
+
+
+def test_formats_are_listed_for_people_and_for_scripts(run, as_json):
+    listed = as_json("formats")["formats"]
+    found = {one["name"]: one for one in listed}
+    assert found["anthropic_messages"]["convention"] == "exclusive"
+    assert found["focus"]["containers"] == ["CSV", "Parquet"]
+    assert "--set model=NAME" in found["bedrock_batch"]["must_be_set"]
+    code, out, _ = run("formats")
+    assert code == 0
+    assert all(name in out for name in found)
+
+
+def test_a_folder_with_a_stray_file_says_so_loudly(run, tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes((SAMPLES / "openai_chat.jsonl").read_bytes())
+    (folder / "notes.txt").write_text("hello\n")
+    code, out, _ = run("load", str(folder), "--db", str(tmp_path / "u.duckdb"))
+    assert code == 0
+    assert "NOT READ: 1 file" in out
+    assert str(folder / "notes.txt") in out

@@ -293,10 +293,28 @@ def test_events_of_codex_exec(tmp_path):
         turn(50000, 48000, 222),
     ]
     log = load(write(tmp_path / "a.jsonl", lines), set={"model": "gpt-5.2-codex"})
-    assert used(log) == [(24763, 24448, 122), (25237, 23552, 100)]
-    assert log.requests["flags"].to_list() == [["ts_missing"]] * 2
-    assert log.requests["session_id"].to_list() == ["th", "th"]
-    assert log.summary["ignored"] == 3
+    # the last total is the thread's: 50,000 in, 48,000 of it cached, 222 out
+    assert used(log) == [(50000, 48000, 222)]
+    assert log.requests["flags"].to_list() == [["ts_missing"]]
+    assert log.requests["session_id"].to_list() == ["th"]
+    assert (log.summary["ignored"], log.summary["merged"]) == (3, 1)
+
+
+def test_import_5_a_thread_resumed_with_codex_exec_counts_once(tmp_path):
+    def run(*totals):
+        turns = [{"type": "turn.completed", "usage": _codex(total)} for total in totals]
+        return [{"type": "thread.started", "thread_id": "th"}, {"type": "turn.started"}, *turns]
+
+    # before the task 1,000, 700 and 60; after it 1,800, 1,400 and 125, in a file of its own
+    first, second = run((1000, 700, 60)), run((1800, 1400, 125))
+    files = [write(tmp_path / f"{number}.jsonl", lines) for number, lines in enumerate([first, second])]
+    log = load(files[::-1], set={"model": "gpt-5.2-codex"})
+    assert used(log) == [(1800, 1400, 125)]
+    assert (log.summary["merged"], log.summary["rejected"]) == (1, 0)
+    db = tmp_path / "u.duckdb"
+    for file in files:
+        log = load(file, db=db, set={"model": "gpt-5.2-codex"})
+    assert used(log) == [(1800, 1400, 125)]
 
 
 @pytest.mark.parametrize("name", sorted(OWN))

@@ -112,3 +112,14 @@ def test_reloading_changes_nothing(tmp_path):
     again = load(grown, db=db)
     assert counted(again)[:2] == (1, 1)
     assert [one for one in table(again) if one["request_id"] == "c-1"] == before
+
+
+def test_only_the_governments_cloud_is_a_region_of_the_price(tmp_path):
+    places = {"East US": None, "West Europe": None, "USGov Virginia": "us-gov", "usgovarizona": "us-gov", "": None}
+    rows = [row(f"c{number}", 10, 5, 15, Region=place) for number, place in enumerate(places)]
+    log = load(written(tmp_path / "a.csv", rows))
+    assert log.requests.sort("request_id")["region"].to_list() == list(places.values())
+    # the words are those of the price file
+    book = tf.price_book()
+    for word in ("usgovvirginia", "usgovarizona"):
+        assert {meaning.region for meaning in book.regions["azure", word]} == {"us-gov"}

@@ -1,9 +1,9 @@
-"""AWS Bedrock: the invocation log and Converse answers."""
+"""AWS Bedrock: the invocation log, Converse answers and streams, batch output."""
 
 from __future__ import annotations
 
 import pytest
-from log_files import counted, table, write
+from log_files import SAMPLES, counted, table, write
 
 import tenfold as tf
 from tenfold.logs import load
@@ -166,3 +166,50 @@ def test_latency_optimised_answers_are_not_priced_as_others(tmp_path):
     row = one(tmp_path, converse(performanceConfig={"latency": "optimized"}))
     assert row["service_tier"] == "latency_optimized"
     assert one(tmp_path, converse(serviceTier={"type": "priority"}))["service_tier"] == "priority"
+
+
+def test_events_of_converse_streams_are_one_request_each(tmp_path):
+    whole = {"modelId": MODEL, "stopReason": "max_tokens", "usage": {"inputTokens": 1, "outputTokens": 2}}
+    whole["metrics"] = {"latencyMs": 5}
+    file = write(tmp_path / "a.jsonl", [whole, {"messageStart": {"role": "assistant"}}])
+    log = load([SAMPLES / "bedrock_converse_stream.jsonl", file])
+    # two streams of five events, one of two that broke off; an answer, and a stream of which only the start is there
+    assert (*counted(log), log.summary["ignored"]) == (5, 0, 5, 0, 4)
+    names = (
+        "source_line",
+        "input_tokens",
+        "cache_read_tokens",
+        "output_tokens",
+        "finish_reason",
+        "status",
+        "is_stream",
+    )
+    assert log.requests.select(names).rows() == [
+        (5, 14, 4, 5, "stop", "success", True),
+        (10, 11, 4, 3, "stop", "success", True),
+        (12, None, None, None, None, "error", True),
+        (1, 1, 0, 2, "length", "success", None),
+        (2, None, None, None, None, "incomplete", True),
+    ]
+    assert log.requests["duration_ms"].to_list() == [120.0, 120.0, None, 5.0, None]
+
+
+def test_batch_output_of_any_maker(tmp_path):
+    file = tmp_path / "a.jsonl.out"
+    lines = (SAMPLES / "bedrock_batch_output.jsonl").read_text()
+    # the request's file and half a line are no output
+    file.write_text(lines + '{"recordId": "CALL0000006", "modelInput": {}}\n' + lines[:50])
+    log = load(file, db=tmp_path / "u.duckdb", set={"region": "us-east-1"})
+    assert counted(log) == (5, 0, 0, 2)
+    names = ("request_id", "input_tokens", "cache_read_tokens", "output_tokens", "finish_reason", "status")
+    assert log.requests.select(names).rows() == [
+        ("msg_bdrk_S1", 40, 10, 20, "stop", "success"),
+        ("CALL0000002", 5, 0, 6, "length", "success"),
+        ("CALL0000003", 7, 0, 8, "stop", "success"),
+        ("CALL0000004", 9, 0, 3, "stop", "success"),
+        ("CALL0000005", None, None, None, None, "error"),
+    ]
+    assert set(log.requests.select("service_tier", "region", "provider").rows()) == {("batch", "us-east-1", "bedrock")}
+    assert log.requests["is_billable"].to_list() == [True, True, True, True, False]
+    assert log.requests["custom_id"].to_list() == [f"CALL000000{number}" for number in range(1, 6)]
+    assert load(file, db=tmp_path / "u.duckdb", set={"region": "us-east-1"}).summary["requests"] == 0

@@ -10,6 +10,7 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tenfold.errors import LogFormatError
@@ -312,3 +313,24 @@ def test_odd_reports_are_refused_or_read_and_nothing_else(tmp_path, name):
 def test_a_wrongly_named_source_is_refused(tmp_path):
     with pytest.raises(LogFormatError, match="does not look like focus"):
         load(write(tmp_path / "a.csv", "ts,input_tokens\n1,2\n"), format="focus")
+
+
+def test_a_focus_file_as_parquet_says_the_same(tmp_path):
+    source, file = SAMPLES / "focus_1_2_llm.csv", tmp_path / "f.parquet"
+    typed = "Tags::JSON::MAP(VARCHAR, VARCHAR) AS Tags, ChargePeriodStart::TIMESTAMPTZ AS ChargePeriodStart"
+    typed += ", EffectiveCost::DECIMAL(20, 10) AS EffectiveCost, nullif(InvoiceId, '') AS InvoiceId"
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"COPY (SELECT * REPLACE ({typed}) FROM read_csv('{source}', all_varchar=true)) TO '{file}'")
+    place = ["source_file", "source_line"]
+    plain, log = load(source), load(file, format="focus")
+    assert log.summary == plain.summary
+    assert log.buckets.drop(place).to_dicts() == plain.buckets.drop(place).to_dicts()
+    assert log.buckets["source_line"].unique().sort().to_list() == [1, 2, 3, 4]
+    with pytest.raises(LogFormatError, match="does not look like prometheus"):
+        load(file, format="prometheus")
+
+
+def test_a_misspelt_format_of_buckets_is_recognised():
+    with pytest.raises(LogFormatError, match='Did you mean "focus"'):
+        load(SAMPLES / "focus_1_2_llm.csv", format="focuss")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
+from pathlib import Path
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from tenfold.logs import documents, load
+from tenfold.logs.window import Window
 
 
 def chat(n):
@@ -82,3 +87,85 @@ def test_json_lines_stay_json_lines():
     # An answer with a list in it is a record, not a page of records.
     assert not documents.is_document(json.dumps({"object": "list", "data": [{"embedding": [1]}], "usage": {}}))
     assert not documents.is_document("ts,input_tokens\n1,2")
+
+
+VALUES = st.recursive(
+    st.sampled_from([0, -1.5, 1e300, 123456789012, True, None, "", '"', "{[", "\\", "\u2028", "\U0001f600", "\ud83d"]),
+    lambda held: st.lists(held, max_size=3) | st.dictionaries(st.sampled_from(["a", "data", "meta"]), held, max_size=3),
+    max_leaves=6,
+)
+
+
+def in_pieces(file, size):
+    """Read a file through a window of few characters."""
+    text = file.read_bytes().decode("utf-8", "surrogateescape")
+    return Window((text[place : place + size] for place in range(0, len(text), size)), file)
+
+
+@settings(max_examples=150, deadline=None, phases=[Phase.generate])
+@given(
+    rows=st.lists(st.fixed_dictionaries({"id": st.integers(0, 9), "v": VALUES}), max_size=5),
+    indent=st.sampled_from([None, 1]),
+    kind=st.sampled_from(["list", "one by one", "observations", "page"]),
+    size=st.sampled_from([1, 2, 7, 1000]),
+    small=st.sampled_from([1, 40, 1 << 20]),
+    plain=st.booleans(),
+)
+def test_records_are_what_a_json_library_reads_in_any_window(tmp_path_factory, rows, indent, kind, size, small, plain):
+    documents_of_kind = {
+        "list": rows,
+        "observations": {"trace": {"id": "t", "input": "x" * 50}, "observations": rows, "scores": [1]},
+        "page": {"object": "list", "data": rows, "has_more": False},
+    }
+    held = rows if kind == "one by one" else [documents_of_kind[kind]]
+    text = "\n".join(json.dumps(one, indent=indent, ensure_ascii=not plain) for one in held)
+    file = tmp_path_factory.getbasetemp() / "window.json"
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents, "_SMALL", small)
+        patch.setattr(documents.Window, "of_file", lambda file: in_pieces(file, size))
+        found = list(documents.records(file))
+    beside = {"observations": {"trace": {"id": "t"}}, "page": {"trace": {"object": "list", "has_more": False}}}
+    read = [json.loads(record.decode("utf-8", "surrogatepass"), strict=False) for _, record in found]
+    assert read == [{**beside.get(kind, {}), **row} for row in rows]
+    # a record's line is where its text begins
+    lines = text.split("\n")
+    assert all("{" in lines[line - 1] for line, _ in found)
+    assert [line for line, _ in found] == sorted(line for line, _ in found)
+
+
+def test_a_list_that_ends_after_a_line_is_named_too(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(CHATS, indent=2)[:-2] + ",\n")
+    log = load(file)
+    assert (log.summary["requests"], log.summary["rejected"]) == (3, 1)
+
+
+def big(file: Path, size: int, head: str, tail: str) -> int:
+    number = written = 0
+    with file.open("w") as out:
+        out.write(head)
+        while written < size:
+            text = json.dumps({**chat(number), "choices": [{"message": {"content": "x" * 900}}]}, indent=1)
+            written += out.write((",\n" if number else "") + text)
+            number += 1
+        out.write(tail)
+    return number
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("head", "tail"), [("[\n", "\n]\n"), ('{"trace": {"id": "t"}, "observations": [\n', '\n], "z": 1}')]
+)
+def test_200_mb_are_read_in_bounded_memory(tmp_path, head, tail):
+    file = tmp_path / "a.json"
+    number = big(file, 200_000_000, head, tail)
+    tracemalloc.start()
+    try:
+        lines = [line for line, _ in documents.records(file)]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(lines) == number
+    assert lines[-1] - lines[0] == (number - 1) * (lines[1] - lines[0])
+    assert most < 100_000_000

@@ -253,12 +253,23 @@ def test_portkey_outcomes(tmp_path):
     assert (found[2]["provider"], found[2]["attempt"], found[2]["is_stream"]) == ("vertex", 2, True)
 
 
+def test_tries_behind_a_gateway_are_counted_from_zero(tmp_path):
+    envoys = [envoy(number, upstream_request_attempt_count=count) for number, count in enumerate([0, 1, 3, "-"])]
+    log = load(write(tmp_path / "a.jsonl", envoys))
+    assert log.requests.sort("request_id")["attempt"].to_list() == [0, 0, 2, None]
+    kongs = [kong(1, tries=[{"port": 443}, {"port": 443}]), kong(2, tries=[]), kong(3)]
+    log = load(write(tmp_path / "a.jsonl", kongs))
+    assert log.requests.sort("request_id")["attempt"].to_list() == [1, None, None]
+
+
 OWN = {
     "gemini_generate_content.jsonl": "gemini",
     "bedrock_invocation_log.jsonl": "bedrock_log",
     "azure_apim_llm_log.csv": "azure_apim",
     "openrouter_generation.jsonl": "openrouter_generation",
     "helicone_requests.jsonl": "helicone",
+    "bedrock_batch_output.jsonl": "bedrock_batch",
+    "bedrock_converse_stream.jsonl": "bedrock_converse",
     "envoy_ai_gateway_access.log": "envoy_ai_gateway",
     "kong_ai_proxy.log": "kong_ai_proxy",
 }

@@ -44,9 +44,10 @@ def test_a_stream_that_broke_off_before_its_counts(tmp_path):
         chunk(1, {"trafficType": "ON_DEMAND"}, "a", finishReason="STOP"),
     ]
     (row,) = load(write(tmp_path / "a.jsonl", rows)).requests.to_dicts()
+    # the answer's text is counted, the prompt was not logged
     assert (row["input_tokens"], row["output_tokens"], row["flags"]) == (
         None,
-        None,
+        1,
         ["stream_without_usage", "ts_missing"],
     )
     # no counts, no tier; but the chunk said whose service it was

@@ -98,12 +98,8 @@ def test_an_archive_without_a_whole_line_is_never_empty(tmp_path, content, pack)
     assert reject["source_file"].endswith("cut.jsonl")
 
 
-def test_what_is_no_regular_file_is_refused(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(LogFormatError, match="pipe: not a regular file .* Save it to a file first"):
-        load(pipe)
-    with pytest.raises(LogFormatError, match="not a regular file"):
+def test_what_is_no_regular_file_is_refused():
+    with pytest.raises(LogFormatError, match=r"null: not a regular file .* Save it to a file first"):
         load("/dev/null")
 
 

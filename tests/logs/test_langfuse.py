@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tenfold.logs import load
@@ -310,3 +311,55 @@ def test_real_traces():
         "openai-assistants": [1, 49, 40],
         "pydantic-ai-tools": [4, 1315, 209],
     }
+
+
+def test_import_rollups_over_several_levels_do_not_add_up(tmp_path):
+    whole = {"input": 631, "output": 35, "total": 666}
+    two = {"input": 30, "output": 3, "total": 33}
+    rows = [
+        observation(1, whole, type="AGENT"),
+        observation(2, type="CHAIN", parentObservationId="o1"),
+        observation(3, whole, parentObservationId="o2"),  # a generation around another, with a tool between
+        observation(4, type="TOOL", parentObservationId="o3"),
+        observation(5, whole, parentObservationId="o4"),
+        observation(6, {"input": 50, "output": 5, "total": 55}),  # says 50 and 5, below it are 60 and 6
+        observation(7, type="SPAN", parentObservationId="o6"),
+        observation(8, two, parentObservationId="o7"),
+        observation(9, two, parentObservationId="o7"),
+        observation(10, two, parentObservationId="o11"),  # two that stand above each other: odd, and kept
+        observation(11, two, parentObservationId="o10"),
+    ]
+    file = written(tmp_path / "a.jsonl", rows)
+    log = load(file)
+    found = {row["request_id"]: (row["input_tokens"], row["flags"]) for row in log.requests.to_dicts()}
+    assert found == {
+        "o5": (631, None),
+        "o8": (30, ["rollup_differs"]),
+        "o9": (30, ["rollup_differs"]),
+        "o10": (30, ["rollup_differs"]),
+        "o11": (30, ["rollup_differs"]),
+    }
+    assert [log.summary[name] for name in ("requests", "merged", "ignored", "rejected")] == [5, 2, 4, 0]
+
+
+@pytest.mark.parametrize("style", ["maps", pytest.param("text", marks=pytest.mark.full)])
+def test_a_parquet_export_says_the_same(tmp_path, style):
+    rows = [json.loads(line) for line in (SAMPLES / "langfuse_observations.jsonl").read_text().splitlines()]
+    rows = [blob(row) for row in rows]
+    rows = [{**dict.fromkeys(rows[1]), **row} for row in rows]
+    (tmp_path / "a.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    maps = "usage_details::MAP(VARCHAR, UBIGINT) AS usage_details, cost_details::MAP(VARCHAR, DECIMAL(38, 12)) AS "
+    texts = "usage_details::VARCHAR AS usage_details, cost_details::VARCHAR AS "
+    columns = "start_time::TIMESTAMP AS start_time, end_time::TIMESTAMP AS end_time, "
+    kind = "usage_details: 'JSON', cost_details: 'JSON'" + "".join(
+        f", {name}: 'VARCHAR'" for name in rows[0] if name not in {"usage_details", "cost_details"}
+    )
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT * REPLACE ({columns}{maps if style == 'maps' else texts}cost_details) "
+            f"FROM read_ndjson('{tmp_path}/a.json', columns={{{kind}}})) TO '{tmp_path}/a.parquet'"
+        )
+    place = ["source_file", "source_line"]
+    plain = load(SAMPLES / "langfuse_observations.jsonl")
+    log = load(tmp_path / "a.parquet")
+    assert log.requests.drop(place).to_dicts() == plain.requests.drop(place).to_dicts()

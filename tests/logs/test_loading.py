@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from pathlib import Path
 
 import pytest
 import zstandard
 from log_files import SAMPLES, chat, counted, table, write
 
 from tenfold.errors import LogFormatError, StoreError
-from tenfold.logs import READERS, load, loading, open_log
+from tenfold.logs import READERS, files, filling, load, open_log, slices
 from tenfold.store.database import Store
 
 
@@ -177,7 +176,7 @@ def test_an_error_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
     write(tmp_path / "b.jsonl", [chat(2)])
     with monkeypatch.context() as patch:
         # after the manifest and the rejects are written, inside the transaction
-        patch.setattr(loading, "publish", fail)
+        patch.setattr(filling, "publish", fail)
         with pytest.raises(RuntimeError, match="power cut"):
             load(tmp_path / "b.jsonl", db=db)
     assert (table(open_log(db)), cells(open_log(db))) == before
@@ -201,7 +200,7 @@ def test_unknown_formats_are_refused_with_what_was_looked_for(tmp_path):
         assert (f"{reader.name}: {reader.detect.looked_for()}" in text) == ("ndjson" in reader.kinds), reader.name
     write(tmp_path / "good.jsonl", [chat(1)])
     with pytest.raises(LogFormatError, match=r"1 of 2 files .* nothing was loaded"):
-        load(tmp_path)
+        load([strange, tmp_path / "good.jsonl"])
     with pytest.raises(LogFormatError, match='Did you mean "openai_chat"'):
         load(strange, format="openai_chats")
     with pytest.raises(LogFormatError, match="no such file"):
@@ -234,12 +233,19 @@ def test_set_overrides_and_is_checked(tmp_path):
         load(file, set={"input_tokens": "5"})
 
 
-def test_progress_is_called_for_each_file(tmp_path):
-    write(tmp_path / "a.jsonl", [chat(1)])
-    write(tmp_path / "b.jsonl", [chat(2)])
+def test_progress_tells_files_bytes_rows_and_rejects(tmp_path, monkeypatch):
+    monkeypatch.setattr(slices, "SLICE_BYTES", 2_000)
+    monkeypatch.setattr(files, "_CHUNK", 500)
+    first = write(tmp_path / "a.jsonl", [chat(i) for i in range(20)])
+    (tmp_path / "b.jsonl").write_text(json.dumps(chat(99)) + "\n{torn\n")
     seen = []
-    load(tmp_path, progress=lambda name, number, of: seen.append((Path(name).name, number, of)))
-    assert seen == [("a.jsonl", 1, 2), ("b.jsonl", 2, 2)]
+    load(tmp_path, progress=seen.append)
+    assert [(step.number, step.files) for step in seen if step.read_bytes == 0] == [(1, 2), (2, 2)]
+    assert (seen[0].rows, seen[-1].rows, seen[-1].rejected) == (0, 21, 1)
+    of_first = [step.read_bytes for step in seen if step.number == 1]
+    assert len(of_first) > 2
+    assert of_first == sorted(of_first)
+    assert of_first[-1] == first.stat().st_size == seen[0].file_bytes
 
 
 def test_a_store_without_loads_says_what_to_do(tmp_path):

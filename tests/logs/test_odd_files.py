@@ -52,9 +52,8 @@ def test_what_is_no_log_is_called_what_it_looks_like(tmp_path, name):
     (tmp_path / name).write_bytes(content)
     alone = refused(tmp_path / name)
     assert alone.startswith(f"{tmp_path / name}: unknown log format (looks like ")
-    # beside a good file, in a folder: as short, and nothing is left hanging
-    write(tmp_path / "good.jsonl", [chat(1)])
-    together = refused(tmp_path)
+    # named beside a good file: as short, and nothing is left hanging
+    together = refused([write(tmp_path / "good.jsonl", [chat(1)]), tmp_path / name])
     assert "1 of 2 files" in together
     assert "Looked for" not in together
     for word in words:

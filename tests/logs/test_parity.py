@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenfold.errors import UsageError
-from tenfold.logs import READERS, load, loading
+from tenfold.logs import READERS, load, plans
 from tenfold.logs.base import Detect, Reader, usage_leaves
 from tenfold.store.schema import TOKEN_COLUMNS
 from tenfold.usage import SHAPES, tokens_from
-from tenfold.usage.shape import LISTED
+from tenfold.usage.shape import LISTED, steps
 
 # A reader must declare its provider's convention; writes by lifetime beside the shape's own columns need a reader too.
 PROVED = [shape for shape in SHAPES.values() if shape.includes_cache is not None and not shape.write_split]
@@ -44,7 +44,7 @@ def usages(draw, shape):
         if listed is not None:
             usage.setdefault(listed["list"], []).append({listed["key"]: listed["value"], listed["leaf"]: count})
             continue
-        *above, leaf = path.split(".")
+        *above, leaf = steps(path)
         node = usage
         for step in above:
             node = node.setdefault(step, {})
@@ -83,7 +83,7 @@ def loaded(shape, given_usages, monkeypatch):
         file = Path(folder) / "a.jsonl"
         file.write_text("".join(json.dumps({"n": str(n), "u": usage}) + "\n" for n, usage in enumerate(given_usages)))
         with monkeypatch.context() as patch:
-            patch.setattr(loading, "READERS", (reader_of(shape),))
+            patch.setattr(plans, "READERS", (reader_of(shape),))
             log = load(file)
         assert log.summary["requests"] == len(given_usages), log.rejects["reason"].to_list()
         return log.requests.sort(log.requests["request_id"].cast(int)).to_dicts()

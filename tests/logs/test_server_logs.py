@@ -37,6 +37,7 @@ def test_a_request_of_sglang(tmp_path):
         "prefill_finished_ts": 1793577600.5,
         "queue_time": 0.012,
         "total_retractions": 1,
+        "dp_rank": 3,
         "weight_version": "step-7",
     }
     (row,) = load(write(tmp_path / "a.log", [request(**timed)])).requests.to_dicts()
@@ -48,7 +49,7 @@ def test_a_request_of_sglang(tmp_path):
     assert (str(row["ts"]), row["provider"], row["model"], row["model_revision"], row["is_stream"]) == (
         *("2026-11-02 00:00:00.250000", "self-hosted", "Qwen/Qwen3-8B", "step-7", True),
     )
-    assert (row["finish_reason"], row["status"], row["flags"]) == ("stop", "success", None)
+    assert (row["finish_reason"], row["status"], row["flags"], row["replica"]) == ("stop", "success", None, "dp3")
 
 
 @pytest.mark.parametrize(

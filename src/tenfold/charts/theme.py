@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from tenfold.display import NONE
+from tenfold.display import absent
 from tenfold.errors import TenfoldError
 from tenfold.extras import need
 from tenfold.money import to_float_usd
@@ -216,14 +216,14 @@ def lumped(frame: pl.DataFrame, column: str, sums: Sequence[str], top: int) -> t
 
     Args:
         frame: Rows with the column, ``cost_pusd``, and what else is grouped by.
-        column: The column; NULL becomes ``(none)``.
+        column: The column; NULL becomes ``(none)``, or ``unallocated`` for the team.
         sums: Columns to sum; all others but ``column`` are grouped by.
         top: How many values to keep.
 
     Returns:
         The frame, and the names in order of cost, the rest last.
     """
-    named = frame.with_columns(pl.col(column).cast(pl.String).fill_null(NONE))
+    named = frame.with_columns(pl.col(column).cast(pl.String).fill_null(absent(column)))
     ranked = (
         named.group_by(column)
         .agg(pl.sum("cost_pusd"))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tenfold.cli import cost, demo, explain, levers, load, price, prices, review
+from tenfold.cli import cost, demo, explain, formats, levers, load, owners, price, prices, review
 from tenfold.cli.common import fail
 from tenfold.errors import NotEvaluable, TenfoldError
 
@@ -21,6 +21,8 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("load")(load.load)
+app.command("formats")(formats.formats)
+app.command("owners")(owners.owners)
 app.command("cost")(cost.cost)
 app.command("levers")(levers.levers)
 app.command("review")(review.review)

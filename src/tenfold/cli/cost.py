@@ -11,6 +11,8 @@ from rich.table import Table
 
 from tenfold import display, logs
 from tenfold.analysis import composition as reading
+from tenfold.analysis.allocation import Allocation
+from tenfold.analysis.allocation import allocate as to_teams
 from tenfold.cli.common import (
     Db,
     From,
@@ -27,10 +29,13 @@ from tenfold.cli.common import (
     print_json,
     report_zone,
 )
-from tenfold.errors import NotEvaluable
+from tenfold.errors import AssumptionError, NotEvaluable, near
 from tenfold.ledger import Composition, Costs, Ledger, attribute, check_dimensions, grain_text
+from tenfold.logs.owning import owner_state
 from tenfold.money import usd_text
+from tenfold.owners import METHODS
 
+_AS_SET = "toml"  # the method that the settings name
 _NAMED = 4  # groups without a price that are named on the screen; --json has all
 _SWEPT_AT_MOST = 2_000_000  # requests; the concurrency sweep takes seconds beyond, and the review has it
 
@@ -56,10 +61,19 @@ def cost(
             help="Exit 3 when a smaller share (0 to 1) of requests is priced.",
         ),
     ] = 0.0,
+    allocate: Annotated[
+        str | None,
+        typer.Option(
+            "--allocate",
+            metavar="METHOD",
+            help="Allocate shared costs to the other teams: usage, even, fixed; or toml, as tenfold.toml says.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what the log cost: exact, grouped, with the share that has no price named beside the total."""
     columns = [name.strip() for name in by.split(",") if name.strip()]
+    columns = columns or ["team"] * (allocate is not None)
     check_dimensions(columns)
     local = report_zone(zone)
     ledger = attribute(
@@ -70,13 +84,14 @@ def cost(
         until=instant(to, local, "--to"),
         zone=local,
     )
-    mix = ledger.composition(columns)
+    allocated = None if allocate is None else _allocated(ledger, columns, allocate)
+    mix = ledger.composition(columns) if allocated is None else allocated.mix
     if not mix.frame["rows_seen"].sum():
         raise NotEvaluable(_empty(ledger))
     if json:
-        print_json(document(ledger, mix))
+        print_json(document(ledger, mix, allocated))
     else:
-        show(Screen(), ledger, mix)
+        show(Screen(), ledger, mix, allocated)
     ratio = ledger.coverage.requests_ratio
     if min_coverage and ratio is None:
         raise NotEvaluable("nothing in this window is billable, so there is no coverage")
@@ -86,23 +101,34 @@ def cost(
         )
 
 
+def _allocated(ledger: Ledger, columns: list[str], method: str) -> Allocation:
+    if method not in (*METHODS, _AS_SET):
+        raise AssumptionError(f'--allocate "{method}": one of {", ".join((*METHODS, _AS_SET))}.{near(method, METHODS)}')
+    return to_teams(ledger, columns, method=None if method == _AS_SET else method)
+
+
 def _empty(ledger: Ledger) -> str:
     whole = attribute(ledger.log, ledger.book, zone=ledger.window.zone)
     held = reading.read(whole, with_concurrency=False)
     return f"no request in this window; the log holds {held.requests:,} billable ones, {held.period()}"
 
 
-def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
+def document(ledger: Ledger, mix: Composition, allocated: Allocation | None = None) -> dict[str, Any]:
     """Give the bill the keys that scripts rely on.
 
     Args:
         ledger: The ledger.
         mix: Its composition.
+        allocated: Its shared costs allocated, over the same rows.
 
     Returns:
         The document of ``tenfold cost --json``.
     """
     coverage = ledger.coverage
+    own = _own_prices(ledger, mix)
+    if allocated is not None:
+        rows = [{**row, **more} for row, more in zip(own["rows"], allocated.rows(), strict=True)]
+        own |= {"allocation": allocated.as_dict(), "rows": rows}
     return {
         "total_usd": None if coverage.is_unpriced else usd_text(mix.total_pusd),
         "requests": coverage.requests,
@@ -112,7 +138,17 @@ def document(ledger: Ledger, mix: Composition) -> dict[str, Any]:
         "price_at": ledger.price_at.isoformat() if ledger.price_at else None,
         "zone": ledger.window.zone,
         "by": list(mix.by),
-        **_own_prices(ledger, mix),
+        "owners": {**owner_state(ledger.log.store).as_dict(), **_owned(mix)},
+        **own,
+    }
+
+
+def _owned(mix: Composition) -> dict[str, Any]:
+    """Give the allocation coverage; null where teams are not kept apart."""
+    ratio = mix.owned_ratio
+    return {
+        "owned_ratio": None if ratio is None else float(ratio),
+        "unallocated_usd": usd_text(mix.unowned_pusd) if "team" in mix.by else None,
     }
 
 
@@ -123,17 +159,18 @@ def _own_prices(ledger: Ledger, mix: Composition) -> dict[str, Any]:
     costs = ledger.costs(mix.by)
     by_group = costs.rows()
     groups = [tuple(row[name] for name in mix.by) for row in mix.ordered().rows(named=True)]
-    rows = [{**row, **by_group[group]} for row, group in zip(mix.rows(), groups, strict=True)]
+    rows = [{**row, **by_group.get(group, {})} for row, group in zip(mix.rows(), groups, strict=True)]
     return {**costs.as_dict(), "rows": rows}
 
 
-def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
+def show(screen: Screen, ledger: Ledger, mix: Composition, allocated: Allocation | None = None) -> None:
     """Print the bill for people: answer first, coverage beside it, then rows and what they bound.
 
     Args:
         screen: Where to print.
         ledger: The ledger.
         mix: Its composition.
+        allocated: Its shared costs allocated, over the same rows.
     """
     coverage = ledger.coverage
     said = reading.read(ledger, with_concurrency=coverage.requests <= _SWEPT_AT_MOST)
@@ -145,6 +182,8 @@ def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
     if ledger.price_at:
         screen.line(f"what-if: every request priced at {ledger.price_at.isoformat()}, not when it ran", style="yellow")
     screen.line(_coverage_line(ledger))
+    if note := owner_state(ledger.log.store).note:
+        screen.line(note, style="yellow")
     if ledger.book.is_own:
         for sentence in ledger.costs().sentences():
             screen.line(sentence)
@@ -152,6 +191,14 @@ def show(screen: Screen, ledger: Ledger, mix: Composition) -> None:
         screen.line()
         screen.table(_table(mix, ledger.costs(mix.by) if ledger.book.commitments else None))
         screen.line("share: of the bill; the columns after it: of the row's own cost", style="dim")
+        if mix.owned_ratio is not None:
+            lost = display.small_dollars(mix.unowned_pusd)
+            screen.line(f"owned: {display.percent(mix.owned_ratio, 2)} of the bill has a team; {lost} unallocated")
+        if allocated is not None:
+            screen.line()
+            screen.table(_allocated_table(allocated))
+            for sentence in allocated.sentences():
+                screen.line(sentence)
     screen.line()
     for sentence in said.sentences():
         screen.line(sentence)
@@ -187,6 +234,16 @@ def _usd(pusd: Decimal | None) -> str:
     return "no price" if pusd is None else display.small_dollars(int(pusd))
 
 
+def _allocated_table(allocated: Allocation) -> Table:
+    money = ("direct", "shared_out", "allocated", "total")
+    by = allocated.mix.by
+    table = plain_table(*((name, False) for name in by), *((name.replace("_", " "), True) for name in money))
+    for row in allocated.frame.rows(named=True):
+        names = (grain_text(name, row[name]) or display.absent(name) for name in by)
+        table.add_row(*names, *(_usd(row[f"{name}_pusd"]) for name in money))
+    return table
+
+
 def _table(mix: Composition, costs: Costs | None) -> Table:
     groups = {
         heading: names
@@ -211,7 +268,7 @@ def _table(mix: Composition, costs: Costs | None) -> Table:
         blank = display.nothing_priced(row["requests"], row["unpriced_requests"])
         parts = [sum(int(row[f"{name}_pusd"]) for name in names) for names in groups.values()]
         table.add_row(
-            *(grain_text(name, row[name]) or display.NONE for name in mix.by),
+            *(grain_text(name, row[name]) or display.absent(name) for name in mix.by),
             f"{row['requests']:,}",
             "no price" if blank else display.small_dollars(cost_pusd),
             *((_usd(effective[tuple(row[name] for name in mix.by)]),) if costs else ()),

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import progress as bars
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
 
 from tenfold import display, logs
 from tenfold.cli.common import Db, Json, Screen, plain_table, print_json
 from tenfold.errors import AssumptionError
+from tenfold.logs.owning import owner_state
+from tenfold.logs.progress import Step
+
+# Files and lines that the screen names.
+_SHOWN = 5
+# Characters of a file's name beside the progress bar.
+_NAME = 40
 
 
 def load(
-    paths: Annotated[list[str], typer.Argument(help="Log files, folders or globs.", show_default=False)],
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Log files, folders, globs; - (standard input); s3://, gs://, az://, postgresql:// URLs.",
+            show_default=False,
+        ),
+    ],
     db: Db,
     format: Annotated[
         str | None, typer.Option("--format", metavar="NAME", help="Reader to use; default: by content.")
@@ -26,20 +46,25 @@ def load(
     set: Annotated[
         list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="What the lines cannot say.")
     ] = None,
-    keep_text: Annotated[bool, typer.Option("--keep-text", help="Show text in excerpts of refused lines.")] = False,
+    keep_text: Annotated[bool, typer.Option("--keep-text", help="Keep prompts and answers.")] = False,
+    no_hashes: Annotated[
+        bool, typer.Option("--no-hashes", help="Leave text unread: no hashes for the caching levers, but faster.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Load log files; the format is detected, bad lines are kept aside with a reason, loading twice changes nothing."""
-    done = logs.load(
-        paths,
-        db=db,
-        format=format,
-        map=map,
-        zone=zone,
-        set=_constants(set or []),
-        keep_text=keep_text,
-        progress=_progress,
-    )
+    with _bar() as progress:
+        done = logs.load(
+            paths,
+            db=db,
+            format=format,
+            map=map,
+            zone=zone,
+            set=_constants(set or []),
+            keep_text=keep_text,
+            hashes=not no_hashes,
+            progress=progress,
+        )
     summary = done.summary
     if json:
         print_json(summary)
@@ -49,9 +74,10 @@ def load(
 
 def _show(done: logs.Log, db: Path) -> None:
     summary, screen = done.summary, Screen()
-    table = plain_table(("format", False), ("requests", True))
+    buckets = summary["buckets_by_format"]
+    table = plain_table(("format", False), ("requests", True), *([("usage buckets", True)] if buckets else []))
     for name, count in summary["by_format"].items():
-        table.add_row(name, f"{count:,}")
+        table.add_row(name, f"{count:,}", *([f"{buckets.get(name, 0):,}"] if buckets else []))
     screen.table(table)
     screen.line(
         f"{display.counted(summary['files'], 'file')}: {summary['requests']:,} new requests, "
@@ -61,24 +87,75 @@ def _show(done: logs.Log, db: Path) -> None:
     )
     if done.flags:
         screen.line("flagged: " + ", ".join(f"{name} {count:,}" for name, count in done.flags.items()))
+    if "not_tokenised" in done.flags:
+        screen.line(
+            "not_tokenised: tiktoken is not installed, so text was hashed whole only, and not counted where a log has "
+            'no usage. Install with: pip install "tenfold[tokens]", and load into a new database',
+            style="yellow",
+        )
     if "dup_suspect" in done.flags:
         screen.line(
             "dup_suspect: rows without an id that equal others; they are counted. Where an export grew or overlaps, "
             "name the columns that make a row one request: dedup_key = [...] in the map",
             style="yellow",
         )
+    if summary["unread"]:
+        screen.line(f"NOT READ: {display.counted(len(summary['unread']), 'file')} of no known format", style="bold red")
+        left_out = plain_table(("file", False), ("why", False))
+        for one in summary["unread"][:_SHOWN]:
+            left_out.add_row(one["file"], one["why"])
+        screen.table(left_out)
+        screen.line(
+            "Load one of them by its own name to see what was looked for; --format NAME or --map FILE reads it, and "
+            f"--json lists all {len(summary['unread'])}",
+            style="yellow",
+        )
     if summary["rejected"]:
         rejects = plain_table(("rejected line", False), ("why", False))
-        for row in done.rejects.head(5).iter_rows(named=True):
+        for row in done.rejects.head(_SHOWN).iter_rows(named=True):
             rejects.add_row(f"{row['source_file']}:{row['source_line']}", row["reason"])
         screen.table(rejects)
+    if note := owner_state(done.store).note:
+        screen.line(note, style="yellow")
     screen.line(f"next: tenfold cost --db {db} --by model", style="dim")
 
 
-def _progress(name: str, number: int, of: int) -> None:
-    """Name the file being read on a terminal's standard error; say nothing to pipes."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\rloading {number} of {of}: {Path(name).name[:60]:<60}" + ("\n" if number == of else ""))
+@contextmanager
+def _bar() -> Generator[Callable[[Step], None] | None]:
+    """Show on a terminal's standard error how far the load is; say nothing to pipes."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    words = TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[done]}")
+    with bars.Progress(*words, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, done="")
+        began, before = time.monotonic(), _Before()
+
+        def show(step: Step) -> None:
+            if step.number != before.number:
+                before.number, before.finished = step.number, before.finished + before.read
+            before.read = step.read_bytes
+            speed = (before.finished + before.read) / 1e6 / max(time.monotonic() - began, 1e-3)
+            name = Path(step.file).name[-_NAME:]
+            rejects = f", {step.rejected:,} rejected" if step.rejected else ""
+            bar.update(
+                task,
+                description=f"{step.number} of {step.files}: {name}",
+                total=max(step.file_bytes, 1),
+                completed=step.read_bytes,
+                done=f"{step.rows:,} rows, {speed:,.0f} MB/s{rejects}",
+            )
+
+        yield show
+
+
+@dataclass(slots=True)
+class _Before:
+    """Bytes of the files before, and of the one being read."""
+
+    number: int = 0
+    finished: int = 0
+    read: int = 0
 
 
 def _constants(pairs: list[str]) -> dict[str, str]:

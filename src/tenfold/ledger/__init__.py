@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from tenfold.display import nothing_priced
+from tenfold.display import UNALLOCATED, nothing_priced
 from tenfold.ledger.costs import Costs, costs
 from tenfold.ledger.coverage import Coverage, coverage
 from tenfold.ledger.explain import explain
@@ -86,14 +87,30 @@ class Composition:
                 made[f"{meter}_{unit}"] = count
         return made
 
+    @property
+    def unowned_pusd(self) -> int:
+        """Cost of what no team owns; 0 where teams are not kept apart."""
+        if "team" not in self.by:
+            return 0
+        return int(self.frame.filter(pl.col("team").is_null())["cost_pusd"].sum() or 0)
+
+    @property
+    def owned_ratio(self) -> Fraction | None:
+        """Allocation coverage: the share of cost that has a team; None without teams, and where nothing costs."""
+        return 1 - Fraction(self.unowned_pusd, self.total_pusd) if self.total_pusd and "team" in self.by else None
+
     def usd(self) -> pl.DataFrame:
         """Give the rows for reading: money in USD, exact, and NULL where nothing in a group has a price.
+
+        What has no team reads ``unallocated``.
 
         Returns:
             Dimensions, ``requests``, ``unpriced_requests``, ``cost_usd`` (Decimal with 12 decimals).
         """
         rows = self.rows()
         made = {name: [row[name] for row in rows] for name in (*self.by, "requests", "unpriced_requests")}
+        if "team" in made:
+            made["team"] = [UNALLOCATED if team is None else team for team in made["team"]]
         cost = [None if row["cost_usd"] is None else Decimal(row["cost_usd"]) for row in rows]
         return pl.DataFrame(made).with_columns(cost_usd=pl.Series(cost, dtype=pl.Decimal(38, 12)))
 

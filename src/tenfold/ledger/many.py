@@ -16,7 +16,8 @@ from tenfold.prices.words import canonical_provider, canonical_tier
 from tenfold.store import schema
 from tenfold.store.database import Store, put_frame
 from tenfold.store.engines.duckdb import DuckDBEngine
-from tenfold.usage.normalise import SUBSETS, most
+from tenfold.usage.normalise import SUBSETS
+from tenfold.usage.paths import most
 
 _PARTS = ("provider", "model", "service_tier", "region")
 _NEEDED = ("provider", "model", "ts", "input_tokens", "output_tokens")

@@ -9,6 +9,7 @@ from tenfold.logs.anthropic_messages import ANTHROPIC_MESSAGES
 from tenfold.logs.anthropic_stream import ANTHROPIC_STREAM
 from tenfold.logs.azure_apim import AZURE_APIM
 from tenfold.logs.azure_llm_trace import AZURE_TRACE
+from tenfold.logs.bedrock_batch import BEDROCK_BATCH
 from tenfold.logs.bedrock_converse import BEDROCK_CONVERSE
 from tenfold.logs.bedrock_log import BEDROCK_LOG
 from tenfold.logs.burstgpt import BURSTGPT
@@ -26,6 +27,7 @@ from tenfold.logs.mooncake_trace import MOONCAKE
 from tenfold.logs.openai_batch import OPENAI_BATCH
 from tenfold.logs.openai_chat import OPENAI_CHAT
 from tenfold.logs.openai_responses import OPENAI_RESPONSES
+from tenfold.logs.openai_responses_stream import OPENAI_RESPONSES_STREAM
 from tenfold.logs.openinference import OPENINFERENCE
 from tenfold.logs.openrouter_chat import OPENROUTER_CHAT
 from tenfold.logs.openrouter_generation import OPENROUTER_GENERATION
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 READERS: tuple[Reader, ...] = (
     OPENAI_BATCH,
     OPENAI_RESPONSES,
+    OPENAI_RESPONSES_STREAM,
     ANTHROPIC_BATCH,
     ANTHROPIC_STREAM,
     ANTHROPIC_MESSAGES,
@@ -48,6 +51,7 @@ READERS: tuple[Reader, ...] = (
     CLAUDE_CODE,
     CODEX,
     BEDROCK_LOG,
+    BEDROCK_BATCH,
     BEDROCK_CONVERSE,
     AZURE_APIM,
     OPENROUTER_GENERATION,

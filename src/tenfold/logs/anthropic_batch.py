@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tenfold.logs import anthropic, envelope, sql
-from tenfold.logs.base import Detect, Reader
+from tenfold.logs.base import Detect, Reader, Text
+from tenfold.logs.text import forms
 from tenfold.usage.shapes import ANTHROPIC as SHAPE
 
 _MESSAGE = "r.result.message"
@@ -12,6 +13,7 @@ _USAGE = f"{_MESSAGE}.usage"
 ANTHROPIC_BATCH = Reader(
     name="anthropic_batch",
     kinds=("ndjson",),
+    one_request="id of the message",
     shape=SHAPE,
     usage=_USAGE,
     leaves={
@@ -45,4 +47,5 @@ ANTHROPIC_BATCH = Reader(
     detect=Detect(keys=(("custom_id", "result.type"),), absent=("response",)),
     flags=anthropic.flags(_USAGE),
     children=(anthropic.compactions(_USAGE, f"{_MESSAGE}.id"),),
+    text=Text(leaves={"result.message.content": "JSON"}, response=forms.filled(f"{_MESSAGE}.content")),
 )

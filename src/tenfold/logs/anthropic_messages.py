@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tenfold.logs import anthropic, envelope, sql
-from tenfold.logs.base import Detect, Other, Reader
+from tenfold.logs.base import Detect, Other, Reader, Text
+from tenfold.logs.text import forms
 from tenfold.usage.shapes import ANTHROPIC as SHAPE
 
 # Their counts are cumulative, and the message's id stands in the first one alone.
@@ -22,6 +23,7 @@ _FAILED = "(r.type = 'error' OR r.error IS NOT NULL OR TRY_CAST(r.status_code::V
 ANTHROPIC_MESSAGES = Reader(
     name="anthropic_messages",
     kinds=("ndjson",),
+    one_request="id; compactions are rows of their own",
     shape=SHAPE,
     usage="r.usage",
     leaves={
@@ -65,4 +67,13 @@ ANTHROPIC_MESSAGES = Reader(
     ),
     flags=anthropic.flags("r.usage"),
     children=(anthropic.compactions("r.usage", "r.id"),),
+    text=Text(
+        leaves={
+            **forms.REQUEST_LEAVES,
+            **dict.fromkeys(("tools", "system", "messages", "content"), "JSON"),
+        },
+        prompt=f"coalesce({forms.REQUEST}, {forms.asked(tools='r.tools', system='r.system', messages='r.messages')})",
+        params=forms.REQUEST,
+        response=forms.filled("r.content"),
+    ),
 )

@@ -7,7 +7,7 @@ start's. A stream that broke off before its first delta has no count of output: 
 from __future__ import annotations
 
 from tenfold.logs import anthropic, envelope, sql
-from tenfold.logs.base import Detect, Reader, member, usage_sql
+from tenfold.logs.base import Detect, Reader, Text, member, usage_sql
 from tenfold.store.database import quoted
 from tenfold.usage.shapes import ANTHROPIC as SHAPE
 
@@ -17,6 +17,8 @@ _PLAIN = (
 )
 _NESTED = {"output_tokens_details": "thinking_tokens", "server_tool_use": "web_search_requests"}
 _BESIDE = ("message_stop", "ping", "content_block_start", "content_block_delta", "content_block_stop")
+
+_LISTED = ", ".join(quoted(name) for name in _BESIDE)
 
 
 def _last(value: str) -> str:
@@ -45,12 +47,28 @@ SELECT coalesce(max({{line}}) FILTER ({_HAS_USAGE}), max({{line}})) AS {{line}},
   bool_or(coalesce(type = 'error', false)) AS has_failed,
   bool_or(coalesce(type = 'message_delta' AND usage.output_tokens IS NOT NULL, false)) AS is_counted,
   CASE WHEN bool_or({_HAS_USAGE}) THEN struct_pack({_USAGE}) END AS usage
-FROM numbered GROUP BY number ORDER BY number
+FROM numbered GROUP BY number
+HAVING NOT bool_and(coalesce(type IN ({_LISTED}), false)) ORDER BY number
+"""
+
+# What the blocks say, to the row of their message.
+_SAID = f"""
+SELECT x.*, t.parts AS parts, t.request AS request FROM ({{reshaped}}) x JOIN (
+  SELECT coalesce(max({{line}}) FILTER ({_HAS_USAGE}), max({{line}})) AS {{line}},
+    arg_min("_log".request, {{line}}) FILTER ("_log".request IS NOT NULL) AS request,
+    to_json(list(struct_pack(delta := delta, content_block := content_block) ORDER BY {{line}})
+      FILTER (type IN ('content_block_start', 'content_block_delta'))) AS parts
+  FROM (SELECT r.*, count(*) FILTER (type = 'message_start') OVER (ORDER BY {{line}}) AS number FROM {{one}} r)
+  GROUP BY number
+) t ON t.{{line}} = x.{{line}}
+ORDER BY x.{{line}}
 """
 
 ANTHROPIC_STREAM = Reader(
     name="anthropic_stream",
     kinds=("ndjson",),
+    one_request="message.id",
+    merges="counts are cumulative: the last of each stands, what no delta says is the start's",
     shape=SHAPE,
     usage="r.usage",
     leaves={
@@ -91,6 +109,17 @@ ANTHROPIC_STREAM = Reader(
     ),
     flags={**anthropic.flags("r.usage"), "usage_partial": "r.usage IS NOT NULL AND NOT r.is_counted"},
     children=(anthropic.compactions("r.usage", "r.id"),),
-    beside=(f"r.type IN ({', '.join(quoted(name) for name in _BESIDE)})",),
+    beside=(f"r.type IN ({_LISTED})",),
     reshape=_FOLDED,
+    text=Text(
+        leaves={
+            "_log.request": "JSON",
+            **dict.fromkeys(("delta.text", "delta.thinking", "delta.partial_json", "content_block"), "JSON"),
+        },
+        prompt="r.request",
+        params="r.request",
+        response="r.parts",
+        reshape=_SAID,
+        reads_beside=True,
+    ),
 )

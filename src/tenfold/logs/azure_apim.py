@@ -1,13 +1,15 @@
 """Azure API Management's LLM log (table ApiManagementGatewayLlmLog), exported as CSV, JSON lines or Parquet.
 
 A message above 32 KB is split over rows that all repeat the call's counts: the largest stand, once per CorrelationId.
-The deployment is what was asked for, never the model; the region is the gateway's and no region of the price.
+The deployment is what was asked for, never the model. The region is the gateway's, and a tag: Azure's prices go by the
+deployment's type (global, data zone, regional), which no gateway logs and ``--set region=data_zone`` says. Only the
+government cloud is a price region of its own.
 """
 
 from __future__ import annotations
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader, braced, usage_leaves
+from tenfold.logs.base import Detect, Reader, Text, braced, usage_leaves
 from tenfold.usage.shape import UsageShape
 
 SHAPE = UsageShape(
@@ -48,11 +50,31 @@ FROM {{one}} r
 GROUP BY call, CASE WHEN {_CALL} IS NULL THEN r.{{line}} END
 ORDER BY {{line}}
 """
+
+
+def _joined(name: str) -> str:
+    """Put a long message's pieces, one a row, together."""
+    number = sql.text('r."SequenceNumber"')
+    return f"nullif(string_agg(r.\"{name}\", '' ORDER BY TRY_CAST({number} AS INTEGER), r.{{line}}), '')"
+
+
+_SAID = f"""
+SELECT x.*, t.asked AS asked, t.said AS said FROM ({{reshaped}}) x LEFT JOIN (
+  SELECT {_CALL} AS call, {_joined("RequestMessages")} AS asked, {_joined("ResponseMessages")} AS said
+  FROM {{one}} r WHERE {_CALL} IS NOT NULL GROUP BY call
+) t ON t.call = x.call
+ORDER BY x.{{line}}
+"""
+# As Azure names its government's regions: USGov Virginia, usgovarizona; words of `pricing/azure.toml`.
+_GOVERNMENT = "regexp_full_match(lower(replace(r.\"Region\", ' ', '')), 'us_?gov.*')"
 _TAGS = "json_object('gateway_region', r.\"Region\", 'api_version', r.\"ApiVersion\")"
 
 AZURE_APIM = Reader(
     name="azure_apim",
     kinds=("csv", "ndjson", "parquet"),
+    one_request="CorrelationId",
+    merges="the rows of a long message repeat its counts: the largest stand, once",
+    unsaid=("--set region=data_zone (or regional: the deployment's type)",),
     shape=SHAPE,
     usage="r",
     leaves={
@@ -69,6 +91,7 @@ AZURE_APIM = Reader(
         "provider": "'azure'",
         "model": 'r."ModelName"',
         "model_requested": 'r."DeploymentName"',
+        "region": f"CASE WHEN {_GOVERNMENT} THEN 'us-gov' END",
         "operation": 'r."OperationName"',
         "is_stream": sql.truth('r."IsStreamCompletion"'),
         "client": 'r."_ResourceId"',
@@ -81,5 +104,11 @@ AZURE_APIM = Reader(
     detect=Detect(
         keys=(("CorrelationId", "PromptTokens"), ("CorrelationId", "DeploymentName", "ModelName")),
         records=(("CorrelationId", "ModelName"),),
+    ),
+    text=Text(
+        leaves={"RequestMessages": "VARCHAR", "ResponseMessages": "VARCHAR", "SequenceNumber": "JSON"},
+        prompt="r.asked",
+        response="r.said",
+        reshape=_SAID,
     ),
 )

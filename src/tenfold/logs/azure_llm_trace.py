@@ -8,6 +8,7 @@ from tenfold.logs.base import Detect, Reader
 AZURE_TRACE = Reader(
     name="azure_llm_trace",
     kinds=("csv",),
+    unsaid=("--set provider=NAME", "--set model=NAME"),
     shape=traces.shape("azure_llm_trace", "ContextTokens", "GeneratedTokens"),
     usage="r",
     leaves={"TIMESTAMP": "JSON", "ContextTokens": "JSON", "GeneratedTokens": "JSON"},

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tenfold.logs import sql
 from tenfold.store.database import quoted
-from tenfold.usage.shape import LISTED
+from tenfold.usage.shape import LISTED, steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,9 @@ Tree = dict[str, "str | Tree | list[Tree]"]
 UNREAD = "_tenfold_unread"
 # Column of a reshaped row: "ignored" or "merged" where it carries no request of its own.
 BESIDE = "_tenfold_beside"
-_DOT = re.compile(r"(?<!\\)\.")
+# Column of what is derived from a row's text, and one for text that a reshape gathers from several records.
+TEXT = "_tenfold_text"
+PARTS = "_tenfold_parts"
 
 
 class Other(NamedTuple):
@@ -121,6 +123,26 @@ class Children(NamedTuple):
     usage: str
 
 
+class Text(NamedTuple):
+    """Where a format holds the text of calls; read only to be counted and hashed, or kept where that is asked for.
+
+    Args:
+        leaves: Raw paths that hold text, as in ``Reader.leaves``.
+        prompt: SQL over ``r`` of the request: a provider's request body, a list of messages, or plain text.
+        params: SQL over ``r`` of what else the answer depends on: a request body, or the parameters alone.
+        response: SQL over ``r`` of the answer: a body, content blocks, a stream's chunks in order, or plain text.
+        reshape: SQL around ``{reshaped}``, the reader's own reshape, that brings the text along where that leaves it.
+        reads_beside: The format's lines without a request hold text of the others: they are reshaped, too.
+    """
+
+    leaves: Mapping[str, str]
+    prompt: str = "NULL"
+    params: str = "NULL"
+    response: str = "NULL"
+    reshape: str = ""
+    reads_beside: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """One log format.
@@ -152,6 +174,11 @@ class Reader:
         reshape_if: SQL condition over ``r``: only a file with such a line is reshaped; empty: every file.
         context: SQL condition over ``r`` of lines without a request of their own that ``reshape`` reads all the same
             (a thread's head): counted as ``ignored``.
+        text: Where the text of calls is; None where the format has none.
+        one_request: What makes a line one request, in words (`tenfold formats`); empty where nothing does.
+        merges: How several lines of one request become one, in words.
+        unsaid: What no line says and the user may have to: options of `tenfold load`.
+        convention: How counts add up, in words, where the shape alone does not say.
     """
 
     name: str
@@ -174,6 +201,11 @@ class Reader:
     reshape: str = ""
     reshape_if: str = ""
     context: str = "false"
+    text: Text | None = None
+    one_request: str = ""
+    merges: str = ""
+    unsaid: tuple[str, ...] = ()
+    convention: str = ""
 
 
 def usage_leaves(shape: UsageShape, prefix: str) -> dict[str, str]:
@@ -237,18 +269,6 @@ def _spellings(name: str) -> tuple[str, ...]:
     """Give a key in camelCase and in snake_case, as SDKs write it."""
     snake = re.sub("([A-Z])", lambda found: "_" + found[0].lower(), name)
     return tuple(dict.fromkeys((name, snake)))
-
-
-def steps(path: str) -> list[str]:
-    r"""Split a dotted path; ``\\.`` is a dot within a name.
-
-    Args:
-        path: The path.
-
-    Returns:
-        Its names.
-    """
-    return [step.replace("\\.", ".") for step in _DOT.split(path)]
 
 
 def member(root: str, path: str) -> str:

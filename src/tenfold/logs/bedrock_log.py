@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader, braced, json_structure, tree, usage_leaves, usage_sql
+from tenfold.logs.base import Detect, Reader, Text, braced, json_structure, tree, usage_leaves, usage_sql
 from tenfold.logs.bedrock import SHAPE, tier
 from tenfold.store.database import quoted
 
@@ -47,10 +47,14 @@ FROM (SELECT r.* EXCLUDE (output), r.output."outputTokenCount" AS out_count, r.o
   FROM {{one}} r)
 """
 
+_SAID = """
+SELECT x.*, o.output."outputBodyJson" AS said FROM ({reshaped}) x JOIN {one} o ON o.{line} = x.{line} ORDER BY x.{line}
+"""
+
 
 def _count(logged: str, metric: str, name: str) -> str:
     own = usage_sql(SHAPE, "r.usage", SHAPE.counts[name])
-    return f"coalesce({logged}::VARCHAR, {metric}::VARCHAR, {own})"
+    return f"coalesce({logged}::VARCHAR, nullif({metric}::VARCHAR, 'null'), {own})"
 
 
 _COUNTS = {
@@ -66,6 +70,7 @@ _TAGS = f"nullif(json_merge_patch(coalesce(r.\"requestMetadata\", '{{}}'), {_RAN
 BEDROCK_LOG = Reader(
     name="bedrock_log",
     kinds=("ndjson",),
+    one_request="requestId",
     shape=SHAPE,
     usage="r.usage",
     leaves={
@@ -115,5 +120,12 @@ BEDROCK_LOG = Reader(
         keys=(("modelId", "requestId", "operation"),),
         values={"schemaType": ("ModelInvocationLog",)},
         records=(("modelId", "requestId"),),
+    ),
+    text=Text(
+        leaves={"input.inputBodyJson": "JSON"},
+        prompt='r.input."inputBodyJson"',
+        params='r.input."inputBodyJson"',
+        response="r.said",
+        reshape=_SAID,
     ),
 )

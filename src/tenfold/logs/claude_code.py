@@ -7,7 +7,7 @@ resumed session copies them. The fullest line of a message is its request.
 from __future__ import annotations
 
 from tenfold.logs import anthropic, sql
-from tenfold.logs.base import Detect, Reader, usage_sql
+from tenfold.logs.base import Detect, Reader, Text, usage_sql
 from tenfold.store.database import quoted
 from tenfold.usage.shapes import ANTHROPIC as SHAPE
 
@@ -23,7 +23,7 @@ _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_toke
 _TEXTS = [sql.text(f"{_USAGE}.{name}") for name in _COUNTS]
 _IS_ZERO = " AND ".join(f"coalesce({text}, '0') IN ('0', '0.0')" for text in _TEXTS)
 _ANY = " OR ".join(f"{text} IS NOT NULL" for text in _TEXTS)
-_SIZE = " + ".join(f"coalesce(TRY_CAST({text} AS DOUBLE), 0)" for text in _TEXTS)
+_SIZE = sql.braced(" + ".join(f"coalesce({sql.count(text)}, 0)" for text in _TEXTS))
 
 # A message of the main chain under a second request id is another request; a line without one, and a sidechain's
 # under an id of its own, is the message again.
@@ -50,6 +50,16 @@ ranked AS (
 )
 SELECT * FROM ranked WHERE rank = 1 ORDER BY {{line}}
 """
+# A message's blocks stand on lines of their own; a replay says them again.
+_SAID = """
+SELECT x.*, t.parts AS parts FROM ({reshaped}) x LEFT JOIN (
+  SELECT id, model, to_json(list(content ORDER BY line)) AS parts FROM (
+    SELECT r.message.id AS id, r.message.model AS model, r.message.content AS content, min(r.{line}) AS line
+    FROM {one} r WHERE r.message.content IS NOT NULL AND r.message.id IS NOT NULL GROUP BY ALL
+  ) GROUP BY ALL
+) t ON t.id = x.id AND t.model IS NOT DISTINCT FROM x.message.model
+ORDER BY x.{line}
+"""
 _IS_OWN = "starts_with(r.id, 'msg_')"
 _KEY = (
     f"CASE WHEN {_IS_OWN} THEN 'anthropic|' ELSE 'claude_code|' END || {sql.key_part('r.id')} || "
@@ -62,6 +72,8 @@ _IS_SEED = f"(r.stop IS NULL AND {_TEXTS[-1]} = '1')"
 CLAUDE_CODE = Reader(
     name="claude_code",
     kinds=("ndjson",),
+    one_request="message.id, and requestId where the id is not Anthropic's own",
+    merges="the fullest line of a message stands, the main chain's before a sidechain's",
     shape=SHAPE,
     usage=_USAGE,
     leaves={
@@ -123,4 +135,5 @@ CLAUDE_CODE = Reader(
         f"{_IS_ZERO} AND ({_ANY})",
     ),
     reshape=_FOLDED,
+    text=Text(leaves={"message.content": "JSON"}, response="r.parts", reshape=_SAID),
 )

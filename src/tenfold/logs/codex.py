@@ -1,8 +1,9 @@
 """Codex rollouts (``~/.codex/sessions/**/rollout-*.jsonl``) and the events of ``codex exec --json``.
 
 Counts are cumulative in a thread, are written again without a new call, and a fork opens with a copy of its parent's:
-a request is what the total grew by. A thread resumed with ``codex exec`` goes on from a total that its new file does
-not hold: only there is the first turn more than it was.
+a request is what the total grew by. The events of ``codex exec`` bear no times and a thread that is resumed goes on
+from a total that its new file does not hold, so they are one row a thread, the largest total known: a later file of the
+same thread replaces it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ _INFO = "payload.info"
 _IS_COUNTED = "(r.type = 'event_msg' AND r.payload.type = 'token_count' AND r.payload.info IS NOT NULL)"
 _IS_EVENT = f"({_IS_COUNTED} OR (r.type = 'turn.completed' AND r.usage IS NOT NULL))"
 _HEADS = "('session_meta', 'thread.started')"
+_ID = sql.named("coalesce(payload.id, payload.session_id, thread_id)")
 # A copy is written in one go when a thread is forked; a real answer takes longer than this.
 _COPY_MS = 1000
 
@@ -32,6 +34,7 @@ _USED = (
     "CASE WHEN prior IS NULL OR fell OR NOT has_total THEN CASE WHEN has_last THEN l_COUNT ELSE t_COUNT END "
     "WHEN n_COUNT IS NULL THEN t_COUNT ELSE (n_COUNT - coalesce(p_COUNT, 0))::VARCHAR END AS COUNT"
 )
+_WHOLE = sql.braced(sql.sum_of("list(struct_pack(value := COUNT))", "value", none="NULL"))
 _REQUESTS = f"""
 WITH lines AS (
   SELECT r.*, TRY_CAST({sql.text('r."timestamp"')} AS TIMESTAMP) AS moment,
@@ -39,10 +42,10 @@ WITH lines AS (
   FROM {{one}} r
 ),
 heads AS (
-  SELECT {{line}} AS head, coalesce(payload.id, payload.session_id, thread_id) AS id, moment AS head_at,
+  SELECT {{line}} AS head, {_ID} AS id, moment AS head_at,
     coalesce(payload.forked_from_id, payload.parent_thread_id,
       payload.source->>'$.subagent.thread_spawn.parent_thread_id') AS parent,
-    lag(coalesce(payload.id, payload.session_id, thread_id)) OVER (ORDER BY {{line}}) AS id_before,
+    lag({_ID}) OVER (ORDER BY {{line}}) AS id_before,
     lag({{line}}) OVER (ORDER BY {{line}}) AS head_before
   FROM lines WHERE type IN {_HEADS}
 ),
@@ -103,13 +106,22 @@ SELECT {{line}}, {{repaired}}, "timestamp", begun, thread, model, tier, provider
   CASE WHEN has_total THEN concat_ws(',', {_each("coalesce(t_COUNT, '')")}) ELSE 'at ' || "timestamp"::VARCHAR END
     AS told,
   struct_pack({_each("COUNT := COUNT")}) AS usage
-FROM used WHERE NOT coalesce(input_tokens = '0' AND output_tokens = '0', false) ORDER BY {{line}}
+FROM used WHERE NOT is_exec AND NOT coalesce(input_tokens = '0' AND output_tokens = '0', false)
+UNION ALL
+SELECT max({{line}}), bool_or({{repaired}}), any_value("timestamp"), any_value(begun), any_value(thread), last(model),
+  last(tier), last(provider), last(version), last(folder), true, 1, 'thread',
+  struct_pack({_each(f"COUNT := {_WHOLE}")})
+FROM used WHERE is_exec AND NOT coalesce(input_tokens = '0' AND output_tokens = '0', false) GROUP BY thread_head
+ORDER BY {{line}}
 """
 _THREAD = "coalesce(r.thread, r.begun)"
 
 CODEX = Reader(
     name="codex",
     kinds=("ndjson",),
+    one_request="thread and its running total; of codex exec the thread",
+    merges="totals are differenced; one that is written again, or copied into a fork, counts once",
+    unsaid=("--set model=NAME (codex exec)",),
     shape=SHAPE,
     usage="r.usage",
     leaves={
@@ -151,7 +163,8 @@ CODEX = Reader(
         absent=("sessionId",),
     ),
     beside=(
-        f"r.payload IS NOT NULL AND r.type NOT IN ('session_meta', 'turn_context') AND NOT {_IS_COUNTED}",
+        f"r.payload IS NOT NULL AND r.type NOT IN ('session_meta', 'turn_context') AND {_IS_COUNTED} IS NOT TRUE",
+        "r.type = 'turn.completed' AND r.usage IS NULL",
         "r.type IN ('turn.started', 'turn.failed', 'item.started', 'item.updated', 'item.completed', 'error')",
     ),
     context="r.type IN ('session_meta', 'turn_context', 'thread.started')",

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tenfold.errors import LogFormatError, near
-from tenfold.logs import documents, files
+from tenfold.logs import documents, files, sse
 from tenfold.logs.base import steps
 from tenfold.logs.looks import looks_like
 
@@ -74,27 +74,35 @@ def content(file: Path, columns_of_parquet: Sequence[str] | None = None) -> Cont
     text = raw.decode("utf-8", "replace")
     whole = documents.is_document(text)
     records = tuple(_records(documents.heads(text) if whole else text.split("\n")))
-    if records:
+    if records and (whole or not _is_table(text)):
         names: dict[str, None] = {}
         for record in records:
             names.update(dict.fromkeys(record))
-        look = "a JSON document" if whole else "JSON lines"
+        look = "JSON lines" if not whole else "saved server-sent events" if sse.is_stream(text) else "a JSON document"
         return Content("ndjson", "", tuple(names), records, look, is_document=whole)
     odd = looks_like(raw, text)
     if odd:
         return Content("csv", ",", (), (), odd, is_readable=False)
-    first = next((line for line in text.split("\n") if line.strip()), "")
-    delimiter = max(",;\t|", key=first.count)
-    header = _header(first, delimiter)
+    delimiter, header = _header(text)
     look = "a table" if len(header) > 1 else "plain text"
     return Content("csv", delimiter, tuple(name.strip() for name in header), (), look, is_readable=bool(header))
 
 
-def _header(line: str, delimiter: str) -> list[str]:
+def _header(text: str) -> tuple[str, list[str]]:
+    line = next((line for line in text.split("\n") if line.strip()), "")
+    delimiter = max(",;\t|", key=line.count)
     try:
-        return next(csv.reader([line.rstrip("\r")], delimiter=delimiter), list[str]())
+        return delimiter, next(csv.reader([line.rstrip("\r")], delimiter=delimiter), list[str]())
     except csv.Error:
-        return []
+        return delimiter, []
+
+
+def _is_table(text: str) -> bool:
+    """Tell a table, in whose cells JSON may stand on lines of its own."""
+    names = _header(text)[1]
+    filled = [line for line in text.split("\n") if line.strip()]
+    objects = sum(line.startswith("{") for line in filled)
+    return len(names) > 1 and all(_COLUMN.fullmatch(name.strip()) for name in names) and 2 * objects < len(filled)
 
 
 def is_parquet(file: Path) -> bool:
@@ -124,7 +132,9 @@ def _records(lines: Iterable[str]) -> Iterable[Mapping[str, object]]:
             yield cast("dict[str, object]", value)
 
 
-def choose(file: Path, held: Content, readers: Sequence[Reader], name: str | None) -> Reader:
+def choose(
+    file: Path, held: Content, readers: Sequence[Reader], name: str | None, beside: Sequence[str] = ()
+) -> Reader:
     """Choose the reader of a file.
 
     Args:
@@ -132,6 +142,7 @@ def choose(file: Path, held: Content, readers: Sequence[Reader], name: str | Non
         held: Its content.
         readers: All readers; earlier ones win where two fit as many records.
         name: The format the user named.
+        beside: Formats that other readers read, for the message.
 
     Returns:
         The reader.
@@ -141,7 +152,7 @@ def choose(file: Path, held: Content, readers: Sequence[Reader], name: str | Non
     """
     if name is not None:
         named = next((reader for reader in readers if reader.name == name), None)
-        known = [reader.name for reader in readers]
+        known = [*(reader.name for reader in readers), *beside]
         if named is None:
             raise LogFormatError(f'no log format "{name}".{near(name, known)} Known: {", ".join(known)}')
         check_readable(file, held)
@@ -253,13 +264,14 @@ def other_format(line: bytes, *, own: Reader, readers: Sequence[Reader]) -> str:
     Returns:
         The format's name; nothing where the line is of none, or only an error that several formats share.
     """
-    record = next(iter(_records([line.decode("utf-8", "replace")])), None)
+    text = line.decode("utf-8", "replace").removeprefix("data:")
+    record = next(iter(_records([text])), None)
     if record is None:
         return ""
     for reader in readers:
         rule = reader.detect
         telling = rule._replace(keys=tuple(keys for keys in rule.keys if "error" not in keys))
-        if reader is not own and "ndjson" in reader.kinds and fits(telling, record):
+        if reader.name != own.name and "ndjson" in reader.kinds and fits(telling, record):
             return reader.name
     return ""
 

@@ -1,35 +1,45 @@
-"""JSON documents that run over lines: a list of records, an export with its list in one key, or records one by one."""
+"""JSON documents that run over lines: a list of records, an export with its list in one key, or records one by one.
+
+A document is read through a window on its text (`window.py`), so that its size bounds nothing. No streaming parser of
+others is used here: none gives the lines of records, their text as it stands (for the checks that follow), and what is
+whole in a document that breaks off.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from tenfold.logs.files import TruncatedArchive, chunks
+from tenfold.logs import files, sse
+from tenfold.logs.window import DECODER, Window, end_of, skip
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-    # Place and text of each record; in the end the place behind them, and where the text breaks off, if it does.
-    _Records = Generator[tuple[int, str], None, tuple[int, int | None]]
+    # Text of each record, given with the window at its start; in the end whether the text goes on behind them.
+    _Records = Generator[str, None, bool]
 
 # Keys of an export's object whose list holds the records, and what may stand beside them where the name says little.
 _LISTS = ("observations", "data", "records", "results")
 _PAGED = frozenset({"meta", "object", "has_more", "first_id", "last_id", "next_page", "page", "count", "total"})
 # Texts of a whole trace, which no reader needs with each of its observations.
 _LARGE = frozenset({"input", "output", "scores", *_LISTS})
-_SPACE = re.compile(r"\s*")
-_DECODER = json.JSONDecoder(strict=False)
+# Most characters: of what is read whole before it is known whether it is a list's; of one record; of a key; of what is
+# shown of a text that breaks off.
+_SMALL, _RECORD, _KEY, _REST = 1 << 20, 1 << 26, 1 << 16, 1 << 20
 
 
-class _Member(NamedTuple):
-    """One key of an object, with the place of its value; no end where the text breaks off in it."""
+class _Outline(NamedTuple):
+    """What an object says beside its records.
 
-    key: str
-    start: int
-    end: int | None
+    Args:
+        place: Characters from the object's start to its list of records; None where it has none.
+        beside: Its other members, as JSON text to stand in each record; empty for none.
+    """
+
+    place: int | None
+    beside: str
 
 
 def is_document(text: str) -> bool:
@@ -43,15 +53,15 @@ def is_document(text: str) -> bool:
     """
     start = text.removeprefix("\ufeff").lstrip()
     if start[:1] not in {"{", "["}:
-        return False
+        return sse.is_stream(text)
     first, _, rest = start.partition("\n")
     try:
         value: object = json.loads(first)
     except (ValueError, RecursionError):
         whole = any(_is_object(line) for line in rest.split("\n")) if start[0] == "{" else False
-        return not whole and next(_found(start), None) is not None
+        return not whole and next(heads(start), None) is not None
     listed = isinstance(value, list) or (isinstance(value, dict) and _listed(set(cast("dict[str, object]", value))))
-    return listed and not rest.strip() and next(_found(start), None) is not None
+    return listed and not rest.strip() and next(heads(start), None) is not None
 
 
 def _is_object(line: str) -> bool:
@@ -65,7 +75,7 @@ def _is_object(line: str) -> bool:
 
 
 def records(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Take the records out of a document.
+    """Take the records out of a document, or out of saved server-sent events.
 
     Args:
         file: The file.
@@ -76,19 +86,14 @@ def records(file: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         TruncatedArchive: After the last piece that could be read.
     """
-    pieces: list[bytes] = []
-    damaged: TruncatedArchive | None = None
-    try:
-        pieces.extend(chunks(file))
-    except TruncatedArchive as broken:
-        damaged = broken
-    text = b"".join(pieces).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    line, counted = 1, 0
-    for start, record in _found(text, whole=True):
-        line, counted = line + text.count("\n", counted, start), start
-        yield line, record.encode("utf-8", "surrogateescape")
-    if damaged is not None:
-        raise damaged
+    if sse.is_stream(files.head(file).decode("utf-8", "replace")):
+        yield from sse.records(files.lines(file))
+        return
+    window = Window.of_file(file)
+    for record in _found(window, whole=True):
+        yield window.line, record.encode("utf-8", "surrogateescape")
+    if window.damaged is not None:
+        raise window.damaged
 
 
 def heads(text: str) -> Iterator[str]:
@@ -100,50 +105,109 @@ def heads(text: str) -> Iterator[str]:
     Yields:
         JSON text of each.
     """
-    for _, record in _found(text.removeprefix("\ufeff")):
-        yield record
+    if sse.is_stream(text):
+        lines = enumerate(text.encode("utf-8", "replace").split(b"\n"), 1)
+        yield from (record.decode("utf-8", "replace") for _, record in sse.records(lines))
+        return
+    yield from _found(Window.of_text(text.removeprefix("\ufeff")))
 
 
-def _found(text: str, *, whole: bool = False) -> Iterator[tuple[int, str]]:
-    """Find the records; with ``whole`` also give the rest of a text that breaks off."""
-    position = _skip(text, 0)
-    while position < len(text):
-        if text[position] == "[":
-            position, rest = yield from _elements(text, position, "")
-        else:
-            position, rest = yield from _value(text, position)
-        if rest is not None:
+def _found(window: Window, *, whole: bool = False) -> Iterator[str]:
+    """Find the records, with the window at each one's start; with ``whole`` also the rest of a text that breaks off."""
+    while window.peek():
+        goes_on = yield from _elements(window, "") if window.peek() == "[" else _value(window)
+        if not goes_on:
             if whole:
-                yield rest, text[rest : rest + (1 << 20)]
+                yield window.rest(_REST)
             return
-        position = _skip(text, position)
 
 
-def _value(text: str, position: int) -> _Records:
-    members = _members(text, position) if text[position] == "{" else []
-    keys = {member.key for member in members}
-    held = next((m for m in members if m.key in _LISTS and text[m.start] == "["), None)
-    if held is not None and _listed(keys):
-        end = _end(text, position)
-        last = yield from _elements(text, held.start, _beside(text, members))
-        return (end, None) if end is not None else (last[0], held.start if last[1] is None else last[1])
-    end = _end(text, position)
-    if end is None:
-        return position, position
-    yield position, text[position:end]
-    return end, None
+def _value(window: Window) -> _Records:
+    """Give one value: the records of an export, or itself."""
+    is_object, text = window.peek() == "{", window.value(_SMALL)
+    outline = _Outline(None, "")
+    if is_object and (text is None or any(f'"{name}"' in text for name in _LISTS)):
+        outline = _outline(window.again() if text is None else Window.of_text(text))
+    if outline.place is not None:
+        window.take(outline.place)
+        goes_on = yield from _elements(window, outline.beside)
+        return goes_on and _left(window)
+    text = window.value(_RECORD) if text is None else text
+    if text is None:
+        return False
+    yield text
+    window.take(len(text))
+    return True
+
+
+def _outline(window: Window) -> _Outline:
+    """Look through an object for its list of records; what is too large to stand in each of them is passed."""
+    start, place, keys = window.taken, None, set[str]()
+    found: dict[str, object] = {}
+    window.take(1)
+    while window.peek() == '"':
+        key = _key(window)
+        if key is None:
+            break
+        if window.peek():
+            keys.add(key)
+        if key in _LISTS and window.peek() == "[" and place is None:
+            place = window.taken - start
+        value = _passed(window)
+        if value is None:
+            break
+        if value and key not in _LARGE:
+            found[key] = DECODER.decode(value)
+        if window.peek() == ",":
+            window.take(1)
+    return _Outline(place, _beside(found)) if place is not None and _listed(keys) else _Outline(None, "")
+
+
+def _left(window: Window) -> bool:
+    """Pass what stands behind an object's list, to the object's end."""
+    while window.peek() == ",":
+        window.take(1)
+        if _key(window) is None or _passed(window) is None:
+            return False
+    if window.peek() != "}":
+        return False
+    window.take(1)
+    return True
+
+
+def _key(window: Window) -> str | None:
+    """Pass a key and its colon."""
+    key = window.value(_KEY) if window.peek() == '"' else None
+    if key is None:
+        return None
+    window.take(len(key))
+    if window.peek() != ":":
+        return None
+    window.take(1)
+    return str(DECODER.decode(key))
+
+
+def _passed(window: Window) -> str | None:
+    """Pass a value and give its text; a long list is passed entry by entry, and its text is nothing."""
+    is_list, value = window.peek() == "[", window.value(_SMALL)
+    if value is None and is_list:
+        entries = _elements(window, "")
+        while True:
+            try:
+                next(entries)
+            except StopIteration as stop:
+                return "" if stop.value else None
+    value = window.value(_RECORD) if value is None else value
+    window.take(len(value or ""))
+    return value
 
 
 def _listed(keys: set[str]) -> bool:
     return "observations" in keys or any(key in keys and keys - {key} <= _PAGED for key in _LISTS)
 
 
-def _beside(text: str, members: list[_Member]) -> str:
+def _beside(found: dict[str, object]) -> str:
     """Write what an export says of all its observations, to stand in each of them."""
-    found: dict[str, object] = {}
-    for key, start, end in members:
-        if end is not None and key not in _LARGE:
-            found[key] = _DECODER.raw_decode(text, start)[0]
     trace = found.get("trace", found)
     if not isinstance(trace, dict) or not trace:
         return ""
@@ -151,55 +215,22 @@ def _beside(text: str, members: list[_Member]) -> str:
     return f'"trace": {json.dumps(kept)}, '
 
 
-def _elements(text: str, position: int, beside: str) -> _Records:
-    position = _skip(text, position + 1)
-    while position < len(text) and text[position] != "]":
-        end = _end(text, position)
-        if end is None:
-            return position, position
-        record = text[position:end]
-        if beside and record.startswith("{") and len(record) > 2:
-            record = "{" + beside + record[1:]
-        yield position, record
-        position = _skip(text, end)
-        if text[position : position + 1] == ",":
-            position = _skip(text, position + 1)
-        elif text[position : position + 1] != "]":
-            return position, min(position, len(text) - 1)
-    return (position + 1, None) if position < len(text) else (position, position - 1)
-
-
-def _members(text: str, position: int) -> list[_Member]:
-    found: list[_Member] = []
-    position = _skip(text, position + 1)
-    while text[position : position + 1] == '"':
-        key_end = _end(text, position)
-        colon = _skip(text, key_end) if key_end is not None else len(text)
-        if text[colon : colon + 1] != ":":
-            return found
-        start = _skip(text, colon + 1)
-        key = str(_DECODER.raw_decode(text, position)[0])
-        end = _end(text, start)
-        if start < len(text):
-            found.append(_Member(key, start, end))
-        if end is None:
-            return found
-        position = _skip(text, end)
-        if text[position : position + 1] == ",":
-            position = _skip(text, position + 1)
-    return found
-
-
-def _end(text: str, position: int) -> int | None:
-    try:
-        return _DECODER.raw_decode(text, position)[1]
-    except (ValueError, RecursionError):
-        return None
-
-
-def _skip(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    return found.end() if found else position
+def _elements(window: Window, beside: str) -> _Records:
+    window.take(1)
+    while window.peek() not in {"", "]"}:
+        record = window.value(_RECORD)
+        if record is None:
+            return False
+        yield "{" + beside + record[1:] if beside and record.startswith("{") and len(record) > 2 else record
+        window.take(len(record))
+        if window.peek() == ",":
+            window.take(1)
+        elif window.peek() != "]":
+            return False
+    if window.peek() != "]":
+        return False
+    window.take(1)
+    return True
 
 
 def values(text: str) -> Iterator[tuple[int, str, bool]]:
@@ -211,9 +242,9 @@ def values(text: str) -> Iterator[tuple[int, str, bool]]:
     Yields:
         Place, text and whether it is whole, of each.
     """
-    position = _skip(text, 0)
+    position = skip(text, 0)
     while position < len(text):
-        end = _end(text, position)
+        end = end_of(text, position)
         if end is None:
             # What follows a broken line may be whole again.
             line_end = text.find("\n{", position)
@@ -221,7 +252,7 @@ def values(text: str) -> Iterator[tuple[int, str, bool]]:
             position = len(text) if line_end < 0 else line_end + 1
             continue
         yield position, text[position:end], True
-        position = _skip(text, end)
+        position = skip(text, end)
 
 
 def entries(text: str, key: str) -> Iterator[tuple[int, str, bool]]:
@@ -234,20 +265,31 @@ def entries(text: str, key: str) -> Iterator[tuple[int, str, bool]]:
     Yields:
         Place, text and whether it is whole, of each.
     """
-    members = _members(text, _skip(text, 0)) if text.lstrip().startswith("{") else []
-    held = next((member for member in members if member.key == key and text[member.start] == "["), None)
-    if held is None:
+    window = Window.of_text(text)
+    if window.peek() != "{":
         return
-    found = _elements(text, held.start, "")
+    window.take(1)
+    while window.peek() == '"':
+        name = _key(window)
+        if name == key and window.peek() == "[":
+            whole = yield from _placed(window)
+            if not whole and window.peek():
+                yield window.taken, window.rest(len(text)), False
+            return
+        if name is None or _passed(window) is None:
+            return
+        if window.peek() == ",":
+            window.take(1)
+
+
+def _placed(window: Window) -> Generator[tuple[int, str, bool], None, bool]:
+    found = _elements(window, "")
     while True:
         try:
-            place, entry = next(found)
+            entry = next(found)
         except StopIteration as stop:
-            rest = stop.value[1]
-            if rest is not None and text[rest : rest + 1] not in {"]", ""}:
-                yield rest, text[rest:], False
-            return
-        yield place, entry, True
+            return bool(stop.value)
+        yield window.taken, entry, True
 
 
 def beside(text: str, key: str) -> dict[str, object]:
@@ -260,7 +302,16 @@ def beside(text: str, key: str) -> dict[str, object]:
     Returns:
         The other members that are whole.
     """
-    members = _members(text, _skip(text, 0))
-    return {
-        name: _DECODER.raw_decode(text, start)[0] for name, start, end in members if end is not None and name != key
-    }
+    window, found = Window.of_text(text), dict[str, object]()
+    window.peek()
+    window.take(1)
+    while window.peek() == '"':
+        name = _key(window)
+        value = None if name is None else _passed(window)
+        if name is None or value is None:
+            break
+        if name != key:
+            found[name] = DECODER.decode(value)
+        if window.peek() == ",":
+            window.take(1)
+    return found

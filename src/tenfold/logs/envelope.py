@@ -71,18 +71,19 @@ def fields() -> dict[str, str]:
     return {column: held(column) for column in (*_TEXTS, *_VALUES) if column not in _BY_READER}
 
 
-def with_metadata(own: dict[str, str]) -> dict[str, str]:
+def with_metadata(own: dict[str, str], answer: str = "r") -> dict[str, str]:
     """Let OpenAI's `metadata` pairs fill what the envelope leaves open.
 
     Args:
         own: The reader's own columns.
+        answer: SQL of the answer that bears the pairs.
 
     Returns:
         All columns.
     """
     found = fields()
     for column, key in METADATA.items():
-        found[column] = sql.first(found.get(column, "NULL"), f"r.metadata.{key}")
+        found[column] = sql.first(found.get(column, "NULL"), f"{answer}.metadata.{key}")
     return {**found, **own}
 
 

@@ -45,6 +45,7 @@ def _counted(names: tuple[str, ...]) -> str:
 
 
 _CODE = f"TRY_CAST({_said('response_code')} AS INTEGER)"
+_TRIES = f"TRY_CAST({_said('upstream_request_attempt_count')} AS INTEGER)"
 _STATUS = (
     f"CASE WHEN {_CODE} IN (408, 504) THEN 'timeout' WHEN {_CODE} = 0 THEN 'cancelled' "
     f"WHEN {_CODE} >= 400 THEN 'error' WHEN {_CODE} >= 200 THEN 'success' END"
@@ -59,18 +60,23 @@ _ANY = _counted((*_COUNTS["input_tokens"], *_COUNTS["output_tokens"], *_TOTAL))
 ENVOY_AI_GATEWAY = Reader(
     name="envoy_ai_gateway",
     kinds=("ndjson",),
+    one_request="x-request-id",
+    unsaid=("--set provider=NAME (a backend without a provider's name)",),
     shape=SHAPE,
     usage="r",
     leaves={
         **dict.fromkeys(_TEXTS, "VARCHAR"),
         "response_code": "JSON",
         "duration": "JSON",
+        "upstream_request_attempt_count": "JSON",
         **{name: "JSON" for names in (*_COUNTS.values(), _TOTAL) for name in names},
     },
     beside=(f"{_MODEL} IS NULL AND {_ANY} IS NULL AND r.response_code IS NOT NULL",),
     fields={
         "request_id": _said("x-request-id"),
         "provider": f"{_PARTS}[1]",
+        # Envoy counts from 1; 0 is a request that was never sent on.
+        "attempt": f"CASE WHEN {_TRIES} > 0 THEN {_TRIES} - 1 ELSE {_TRIES} END",
         "model": _MODEL,
         "model_requested": _said("genai_model_name"),
         "operation": "regexp_extract(r.\"x-envoy-origin-path\", '/v[0-9]+/([^?]+)', 1)",

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Literal
 
 import zstandard
 
+from tenfold import config
 from tenfold.errors import LogFormatError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _CHUNK = 1 << 20
-# Unpacked at a time; near damage, byte by byte, so that nothing decoded before it is lost.
-_STEP = 1 << 18
+# Unpacked at a time, so that at most some 70 MB come of it; near damage, byte by byte, so that nothing decoded before
+# it is lost.
+_STEPS = {"gzip": 1 << 16, "zstd": 1 << 11}
+# What an archive may expand to, however small it is; beyond, ``max_expansion`` times its size.
+_EXPANDS_FREELY = 1 << 30
 Packing = Literal["none", "gzip", "zstd"]
 _CUT = "the archive ends before its data do"
 _CORRUPT = "the archive's data are corrupt"
@@ -66,12 +70,14 @@ class Scan:
         lines: Physical lines, the last one counted without its newline too; of a damaged archive those that are whole.
         packing: Compression found in the content.
         damage: What is wrong with the archive; empty where nothing is.
+        size: Bytes, unpacked.
     """
 
     sha256: str
     lines: int
     packing: Packing
     damage: str
+    size: int
 
     @property
     def is_unsure(self) -> bool:
@@ -106,7 +112,7 @@ def find(paths: str | Path | Iterable[str | Path]) -> list[Path]:
             files = [one]
         elif one.exists():
             raise LogFormatError(
-                f"{path}: not a regular file (a pipe or a device), and a log is read more than once. "
+                f"{path}: not a regular file (a device), and a log is read more than once. "
                 "Save it to a file first and load that"
             )
         else:
@@ -164,20 +170,36 @@ def chunks(file: Path, note: Callable[[bytes], object] | None = None) -> Iterato
 
     Raises:
         TruncatedArchive: After the last piece that could be read.
+        LogFormatError: An archive expands beyond the bound.
     """
     kind = packing(file)
     if kind == "none":
         yield from _pieces(file, note)
         return
-    archive = _Archive(kind)
+    archive, step, bound = _Archive(kind), _STEPS[kind], _EXPANDS_FREELY
     for piece in _pieces(file, note):
-        for start in range(0, 0 if archive.damage else len(piece), _STEP):
-            yield from archive.unpack(piece[start : start + _STEP])
+        for start in range(0, 0 if archive.damage else len(piece), step):
+            yield from archive.unpack(piece[start : start + step])
+            if archive.unpacked > bound:
+                bound = _bound(file, archive.unpacked)
     if archive.damage:
         yield from _before_damage(file, kind, archive.packed, archive.unpacked)
         raise TruncatedArchive(archive.damage)
     if not archive.at_end:
         raise TruncatedArchive(_CUT)
+
+
+def _bound(file: Path, unpacked: int) -> int:
+    """Say what an archive may expand to; refuse one that is beyond it."""
+    ratio, size = config.settings().max_expansion, file.stat().st_size
+    bound = max(_EXPANDS_FREELY, int(ratio * size))
+    if unpacked > bound:
+        raise LogFormatError(
+            f"{file}: the archive's {size:,} bytes expand to more than {bound:,}, the bound: {ratio:g} times its size "
+            f"(max_expansion), or {_EXPANDS_FREELY:,} if that is more. If it is a log, unpack it first, or set "
+            "max_expansion higher in tenfold.toml"
+        )
+    return bound
 
 
 def _pieces(file: Path, note: Callable[[bytes], object] | None = None) -> Iterator[bytes]:
@@ -195,7 +217,7 @@ def _before_damage(file: Path, kind: Packing, good: int, given: int) -> Iterator
     for piece in _pieces(file):
         position = 0
         while position < len(piece):
-            step = min(_STEP, good - read) if read < good else 1
+            step = min(_STEPS[kind], good - read) if read < good else 1
             for unpacked in archive.unpack(piece[position : position + step]):
                 before = archive.unpacked - len(unpacked)
                 yield unpacked[max(0, given - before) :]
@@ -264,16 +286,17 @@ def scan(file: Path) -> Scan:
         What the pass told.
     """
     digest = hashlib.sha256()
-    lines, last, damage = 0, b"\n", ""
+    lines, size, last, damage = 0, 0, b"\n", ""
     try:
         for piece in chunks(file, digest.update):
             if piece:
                 lines += piece.count(b"\n")
+                size += len(piece)
                 last = piece[-1:]
     except TruncatedArchive as broken:
         damage = broken.damage
         last = last if broken.is_whole else b"\n"
-    return Scan(digest.hexdigest(), lines + (last != b"\n"), packing(file), damage)
+    return Scan(digest.hexdigest(), lines + (last != b"\n"), packing(file), damage, size)
 
 
 def lines(file: Path) -> Iterator[tuple[int, bytes]]:

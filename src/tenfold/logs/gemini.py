@@ -8,7 +8,8 @@ ones stand.
 from __future__ import annotations
 
 from tenfold.logs import envelope, sql
-from tenfold.logs.base import Detect, Reader, member, usage_leaves
+from tenfold.logs.base import Detect, Reader, Text, member, usage_leaves
+from tenfold.logs.text import forms
 from tenfold.usage.shapes import GEMINI as SHAPE
 
 # Where an answer may stand in a line.
@@ -54,7 +55,7 @@ _SAID = 'row(u, answer_model, created, block, reason, error, "_log")'
 # stays a row of its own, and counts as a duplicate.
 _RESHAPE = f"""
 WITH held AS (
-  SELECT {_held("responseId", "response_id")} AS id,
+  SELECT {sql.named(_held("responseId", "response_id"))} AS id,
     coalesce({_held("modelVersion", "model_version")}, regexp_replace(r.model, '^.*/', '')) AS answer_model,
     {sql.text(_held("createTime", "create_time"))} AS created,
     {_held("promptFeedback.blockReason", "prompt_feedback.block_reason")} AS block,
@@ -88,12 +89,35 @@ QUALIFY {_SAID} IS NOT DISTINCT FROM last_value({_SAID}) OVER w
 ORDER BY {{line}}
 """
 
+_ANSWER = "coalesce({0}.id || '|' || coalesce({0}.answer_model, ''), 'line ' || {0}.{{line}})"
+_SAID_IN = " ".join(
+    f"WHEN {member('r', body + 'candidates')}[1].content IS NOT NULL THEN to_json({member('r', body + 'candidates')})"
+    for body in _BODIES
+)
+# Request and answer, the chunks of a stream in order, to the row that stands for them.
+_TEXT = f"""
+SELECT x.*, t.parts AS parts, t.request AS request FROM ({{reshaped}}) x LEFT JOIN (
+  SELECT {_ANSWER.format("h")} AS answer, any_value(request) AS request,
+    to_json(list(said ORDER BY {{line}}) FILTER (said IS NOT NULL)) AS parts
+  FROM (
+    SELECT {sql.named(_held("responseId", "response_id"))} AS id,
+      coalesce({_held("modelVersion", "model_version")}, regexp_replace(r.model, '^.*/', '')) AS answer_model,
+      coalesce(r."_log".request, r.request, r.full_request)::VARCHAR AS request,
+      CASE {_SAID_IN} END AS said, r.{{line}} AS {{line}}
+    FROM {{one}} r
+  ) h WHERE said IS NOT NULL OR request IS NOT NULL GROUP BY ALL
+) t ON t.answer = {_ANSWER.format("x")}
+ORDER BY x.{{line}}
+"""
+
 _FAILED = "(r.error IS NOT NULL OR (r.is_batch AND r.usage IS NULL AND coalesce(r.batch_status, '') <> ''))"
 _TIER = (*('r.usage."serviceTier"', "r.usage.service_tier", 'r.usage."trafficType"', "r.usage.traffic_type"),)
 
 GEMINI_ANSWERS = Reader(
     name="gemini",
     kinds=("ndjson",),
+    one_request="responseId",
+    merges="counts are cumulative: the last chunk's stand",
     shape=SHAPE,
     usage="r.usage",
     leaves={
@@ -148,5 +172,16 @@ GEMINI_ANSWERS = Reader(
             ("error.status",),
             ("error", "_log"),
         ),
+    ),
+    text=Text(
+        leaves={
+            **forms.REQUEST_LEAVES,
+            "full_request": "JSON",
+            **{f"{body}candidates[].content": "JSON" for body in _BODIES},
+        },
+        prompt="r.request",
+        params="r.request",
+        response="r.parts",
+        reshape=_TEXT,
     ),
 )

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader, usage_leaves
+from tenfold.logs.base import Detect, Reader, Text, usage_leaves
+from tenfold.logs.text import forms
 from tenfold.usage.shape import UsageShape
 
 SHAPE = UsageShape(
@@ -60,6 +61,7 @@ _COUNTS = {
 HELICONE = Reader(
     name="helicone",
     kinds=("ndjson", "csv", "parquet"),
+    one_request="request_id",
     shape=SHAPE,
     usage="r",
     leaves={
@@ -116,5 +118,11 @@ HELICONE = Reader(
             ("helicone_user", "prompt_tokens"),
         ),
         records=(("request_created_at", "request_id"),),
+    ),
+    text=Text(
+        leaves=dict.fromkeys(("request_body", "response_body"), "JSON"),
+        prompt=forms.filled("r.request_body"),
+        params=forms.filled("r.request_body"),
+        response=forms.filled("r.response_body"),
     ),
 )

@@ -6,7 +6,8 @@ Each plugin that called a model is a call of its own. Requests of other routes c
 from __future__ import annotations
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader, identifier, member, usage_leaves
+from tenfold.logs.base import Detect, Reader, Text, identifier, member, usage_leaves
+from tenfold.logs.text import forms
 from tenfold.usage.shape import UsageShape
 
 SHAPE = UsageShape(
@@ -54,6 +55,8 @@ _MODE = "r.b.meta.request_mode"
 KONG = Reader(
     name="kong_ai_proxy",
     kinds=("ndjson",),
+    one_request="request.id and plugin",
+    merges="each plugin that called a model is a request of its own",
     shape=SHAPE,
     usage="r.b.usage",
     leaves={
@@ -62,6 +65,7 @@ KONG = Reader(
         "request.uri": "VARCHAR",
         "response.status": "JSON",
         "latencies.request": "JSON",
+        "tries[].port": "JSON",
         "consumer.username": "VARCHAR",
         "consumer.id": "VARCHAR",
         "service.name": "VARCHAR",
@@ -75,6 +79,8 @@ KONG = Reader(
     fields={
         "request_id": f"{_ID} || {_BESIDE}",
         "parent_id": f"CASE WHEN r.plugin <> 'proxy' THEN {_ID} END",
+        # The balancer's tries, the one that answered last.
+        "attempt": "CASE WHEN len(r.tries) > 0 AND r.plugin = 'proxy' THEN len(r.tries) - 1 END",
         "provider": sql.words("r.b.meta.provider_name", {"llama2": "self-hosted"}),
         "model": sql.first("r.b.meta.response_model", "r.b.meta.request_model"),
         "model_requested": "r.b.meta.request_model",
@@ -95,8 +101,11 @@ KONG = Reader(
     },
     ts=sql.text("r.started_at"),
     dedup_key=f"'kong|' || {sql.key_part(_ID)} || {_BESIDE}",
-    detect=Detect(
-        keys=tuple((f"ai.{name}",) for name in _PLUGINS),
-        records=(("ai",),),
+    detect=Detect(keys=tuple((f"ai.{name}",) for name in _PLUGINS)),
+    text=Text(
+        leaves={f"ai.{name}.payload.{side}": "JSON" for name in _PLUGINS for side in ("request", "response")},
+        prompt=forms.filled("r.b.payload.request"),
+        params=forms.filled("r.b.payload.request"),
+        response=forms.filled("r.b.payload.response"),
     ),
 )

@@ -1,14 +1,16 @@
 """Langfuse observations: the UI's export (CSV, JSON, JSON lines, one trace's JSON) and the blob storage export.
 
-Only generations and embeddings are calls: agents, chains and spans repeat what their children used, and so does a
-generation around another one (two instrumentations of one call). The usage map is either disjoint (each detail taken
-out of its total) or has details as parts of their totals: the reported total decides, for each side.
+Only generations and embeddings are calls: agents, chains and spans repeat what was used below them, and so does a
+generation above another one (two instrumentations of one call), however many observations stand between. The usage map
+is either disjoint (each detail taken out of its total) or has details as parts of their totals: the reported total
+decides, for each side.
 """
 
 from __future__ import annotations
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader, identifier
+from tenfold.logs.base import BESIDE, Detect, Reader, Text, identifier
+from tenfold.logs.text import forms
 from tenfold.usage.shapes import OPENAI_CACHE_MINIMUM, TENFOLD
 
 _PLAIN = {
@@ -79,12 +81,13 @@ _UPDATED = sql.escaped(
 )
 _PARENT = sql.first('"parentObservationId"', "parent_observation_id")
 _ID = "coalesce(nullif(id, ''), {line}::VARCHAR)"
+_IS_CALL = "upper(type) IN ('GENERATION', 'EMBEDDING')"
 _RESHAPE = f"""
-WITH known AS (
+WITH RECURSIVE known AS (
   SELECT *, coalesce(map_entries("usageDetails"), map_entries(usage_details), []) AS used, {_PARENT} AS parent,
-    coalesce({_NO_ZERO}, false) AS legacy
+    coalesce({_NO_ZERO}, false) AS legacy, coalesce({_IS_CALL}, false) AS is_call,
+    row_number() OVER (PARTITION BY {_ID} ORDER BY {_UPDATED} DESC NULLS LAST, {{line}} DESC) = 1 AS is_last
   FROM {{one}}
-  QUALIFY row_number() OVER (PARTITION BY {_ID} ORDER BY {_UPDATED} DESC NULLS LAST, {{line}} DESC) = 1
 ), taken AS (
   SELECT *, {_plain("input", *_LEGACY["input"])} AS input_plain, {_plain("output", *_LEGACY["output"])} AS output_plain,
     {_plain("total", *_LEGACY["total"])} AS total_tokens, {_held(_INPUT)} AS input_detail,
@@ -116,14 +119,25 @@ WITH known AS (
 ), sized AS (
   SELECT *, {sql.escaped(sql.count("input_tokens"))} AS n_input, {sql.escaped(sql.count("output_tokens"))} AS n_output
   FROM counted
-), inner_calls AS (
-  SELECT parent, sum(n_input) AS n_input, sum(n_output) AS n_output FROM sized
-  WHERE n_input IS NOT NULL OR n_output IS NOT NULL GROUP BY parent
+), links AS (
+  SELECT id, parent, n_input, n_output, is_call AND (n_input IS NOT NULL OR n_output IS NOT NULL) AS is_used
+  FROM sized WHERE is_last AND id IS NOT NULL
+), above AS (
+  SELECT id AS call, parent AS place FROM links WHERE is_used AND parent IS NOT NULL
+  UNION
+  SELECT a.call, l.parent FROM above a JOIN links l ON l.id = a.place WHERE l.parent IS NOT NULL
+), rollups AS (
+  -- what stands above itself is no tree, and nothing in it repeats anything
+  SELECT DISTINCT place AS id FROM above WHERE place NOT IN (SELECT call FROM above WHERE call = place)
+), differing AS (
+  SELECT o.id FROM links o JOIN above a ON a.place = o.id JOIN links l ON l.id = a.call
+  WHERE l.id NOT IN (SELECT id FROM rollups) GROUP BY o.id, o.n_input, o.n_output
+  HAVING coalesce(o.n_input <> sum(l.n_input) OR o.n_output <> sum(l.n_output), false)
 )
-SELECT c.* REPLACE ({_ZEROS}), coalesce(o.n_input <> w.n_input
-    OR o.n_output <> w.n_output, false) AS rollup_differs
-FROM sized c LEFT JOIN inner_calls w ON w.parent = c.parent LEFT JOIN sized o ON o.id = c.parent
-WHERE NOT EXISTS (SELECT 1 FROM inner_calls n WHERE n.parent = c.id)
+SELECT c.* REPLACE ({_ZEROS}),
+  c.id IN (SELECT a.call FROM above a JOIN differing d ON d.id = a.place) AS rollup_differs,
+  CASE WHEN NOT is_call THEN 'ignored' WHEN NOT is_last OR c.id IN (FROM rollups) THEN 'merged' END AS {BESIDE}
+FROM sized c
 ORDER BY c.{{line}}
 """
 
@@ -136,7 +150,11 @@ _ATTRIBUTES = "r.metadata.attributes"
 
 LANGFUSE = Reader(
     name="langfuse",
-    kinds=("ndjson", "csv"),
+    kinds=("ndjson", "csv", "parquet"),
+    one_request="id of the observation",
+    merges="the last version stands; observations above others with usage are left out",
+    unsaid=("--set provider=NAME",),
+    convention="disjoint or inclusive, by the reported total",
     shape=TENFOLD,
     usage="r",
     leaves={
@@ -205,6 +223,11 @@ LANGFUSE = Reader(
         ),
         records=(("type", "startTime"), ("type", "start_time")),
     ),
-    beside=(f"{_TYPE} NOT IN ('GENERATION', 'EMBEDDING')",),
     reshape=_RESHAPE,
+    text=Text(
+        leaves=dict.fromkeys(("input", "output", "modelParameters", "model_parameters"), "JSON"),
+        prompt=forms.filled("r.input"),
+        params=forms.filled('r."modelParameters"', "r.model_parameters"),
+        response=forms.filled("r.output"),
+    ),
 )

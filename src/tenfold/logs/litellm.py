@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tenfold.logs import sql
 from tenfold.logs.base import UNREAD, usage_leaves, usage_sql
+from tenfold.logs.text import forms
 from tenfold.store.database import quoted
 from tenfold.usage.shapes import LITELLM as SHAPE
 
@@ -73,6 +74,19 @@ def unknown_if_failed(total: str, name: str) -> str:
     own = usage_sql(SHAPE, USAGE, SHAPE.counts[name])
     given = f"nullif({sql.text(total)}, '')"
     return f"coalesce(CASE WHEN {FAILED} THEN nullif({given}, '0') ELSE {given} END, {own})"
+
+
+def said(*values: str) -> str:
+    """Take the first logged text that is neither empty nor blanked by the proxy.
+
+    Args:
+        *values: SQL.
+
+    Returns:
+        SQL text; NULL where there is none.
+    """
+    value = forms.filled(*values)
+    return f"CASE WHEN NOT contains({value}, 'redacted-by-litellm') THEN {value} END"
 
 
 COUNTS = {

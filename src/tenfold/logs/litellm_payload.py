@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader
+from tenfold.logs.base import Detect, Reader, Text
 from tenfold.logs.litellm import (
     COUNTS,
     FLAGS,
@@ -14,11 +14,13 @@ from tenfold.logs.litellm import (
     USAGE,
     common_fields,
     dedup_key,
+    said,
 )
 
 LITELLM_PAYLOAD = Reader(
     name="litellm_payload",
     kinds=("ndjson",),
+    one_request="litellm_call_id, else id, startTime and model",
     shape=SHAPE,
     usage=USAGE,
     leaves={
@@ -67,5 +69,12 @@ LITELLM_PAYLOAD = Reader(
         # A row of the spend log may bear the call id too: its cost is `spend`.
         absent=("spend",),
         records=(("call_type", "startTime"), ("status", "startTime"), ("prompt_tokens", "startTime")),
+    ),
+    text=Text(
+        leaves=dict.fromkeys(("messages", "response", "model_parameters"), "JSON"),
+        prompt=f"CASE WHEN {said('r.messages')} IS NOT NULL THEN "
+        "json_object('tools', r.model_parameters->'$.tools', 'messages', r.messages)::VARCHAR END",
+        params="r.model_parameters",
+        response=said("r.response"),
     ),
 )

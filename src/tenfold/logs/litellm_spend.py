@@ -7,7 +7,7 @@ are UTC.
 from __future__ import annotations
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader
+from tenfold.logs.base import Detect, Reader, Text
 from tenfold.logs.litellm import (
     COUNTS,
     FLAGS,
@@ -18,11 +18,13 @@ from tenfold.logs.litellm import (
     USAGE,
     common_fields,
     dedup_key,
+    said,
 )
 
 LITELLM_SPEND = Reader(
     name="litellm_spend",
     kinds=("ndjson", "csv", "parquet"),
+    one_request="litellm_call_id, else request_id, startTime and model",
     shape=SHAPE,
     usage=USAGE,
     leaves={
@@ -71,5 +73,11 @@ LITELLM_SPEND = Reader(
         keys=(("spend", "call_type", "prompt_tokens"), ("spend", "startTime", "request_id")),
         absent=("response_cost",),
         records=(("call_type", "startTime"), ("request_id", "call_type"), ("request_id", "startTime")),
+    ),
+    text=Text(
+        leaves=dict.fromkeys(("messages", "response", "proxy_server_request"), "JSON"),
+        prompt=said("r.proxy_server_request", "r.messages"),
+        params=said("r.proxy_server_request"),
+        response=said("r.response"),
     ),
 )

@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+class Unread(TypedDict):
+    """A file that was found and left out."""
+
+    file: str
+    why: str
+
+
 class Summary(TypedDict):
-    """What a load did, as ``tenfold load --json`` prints it."""
+    """What a load did, as ``tenfold load --json`` prints it: ``by_format`` counts requests."""
 
     files: int
     requests: int
@@ -27,6 +34,8 @@ class Summary(TypedDict):
     ignored: int
     buckets: int
     by_format: dict[str, int]
+    buckets_by_format: dict[str, int]
+    unread: list[Unread]
 
 
 class Log:
@@ -54,6 +63,12 @@ class Log:
         """All usage buckets: reports, invoices and counters; never to be added to requests."""
         with self.store.reading() as connection:
             return query(connection, "FROM usage_buckets")
+
+    @property
+    def texts(self) -> pl.DataFrame:
+        """Prompts and answers that were kept (``keep_text``): load, line, key, prompt, response."""
+        with self.store.reading() as connection:
+            return query(connection, "FROM texts ORDER BY load_id, source_line")
 
     @property
     def rejects(self) -> pl.DataFrame:
@@ -125,5 +140,7 @@ def open_log(db: str | Path) -> Log:
         ignored=ignored,
         buckets=buckets,
         by_format={row[0]: int(row[2]) for row in rows},
+        buckets_by_format={row[0]: int(row[8]) for row in rows if row[8]},
+        unread=[],
     )
     return Log(store, summary)

@@ -45,5 +45,6 @@ def _text_looks_like(raw: bytes, text: str) -> str:
 
 
 def _is_binary(raw: bytes, text: str) -> bool:
-    strange = text.count("\ufffd") + sum(raw.count(code) for code in range(32) if code not in b"\t\n\r\x1b\f")
-    return b"\0" in raw[:1000] or 20 * strange > len(text)
+    # Runs of NUL are what a torn write leaves in a line; a first line has none.
+    strange = text.count("\ufffd") + sum(raw.count(code) for code in range(1, 32) if code not in b"\t\n\r\x1b\f")
+    return b"\0" in raw[:1000].partition(b"\n")[0] or 20 * strange > len(text)

@@ -10,6 +10,8 @@ A map file::
     input_tokens = "ContextTokens"
     total_tokens = "Total"        # optional: proves the convention
 
+    prompt = "Question"           # optional, as `response` and `params`: text to hash, and to count where no count is
+
     [constants]                   # the same for every row
     provider = "azure"
 
@@ -31,9 +33,10 @@ from typing import TYPE_CHECKING, cast
 from tenfold import config
 from tenfold.errors import AssumptionError, LogFormatError, near
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader, member, steps
+from tenfold.logs.base import Detect, Reader, Text, member, steps
 from tenfold.logs.constants import constant
 from tenfold.logs.detect import shown
+from tenfold.logs.text import forms
 from tenfold.store import schema
 from tenfold.store.database import quoted
 from tenfold.usage.shape import UsageShape
@@ -42,7 +45,9 @@ from tenfold.usage.shapes import TENFOLD
 if TYPE_CHECKING:
     from tenfold.logs.detect import Content
 
-_INTERNAL = {"source_format", "source_file", "source_line", "flags", "dedup_key", "id_hash", "price_key", "load_id"}
+_INTERNAL = {"source_format", "source_file", "source_line", "flags"} | {
+    column.name for column in schema.REQUESTS if column.group == "internal"
+}
 COLUMNS = tuple(column.name for column in schema.REQUESTS if column.name not in _INTERNAL)
 _PLAIN = tuple(name for name in COLUMNS if name not in schema.TOKEN_COLUMNS and name != "ts")
 _NESTED = {"tags", "prefix_hashes"}
@@ -50,6 +55,8 @@ _KEYS = ("name", "convention", "zone", "dedup_key", "columns", "constants")
 _CONVENTIONS = ("inclusive", "exclusive")
 _CACHE = ("cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens")
 _TOTAL = "total_tokens"
+# Columns of text that are counted and hashed, not stored.
+_TEXTS = ("prompt", "params", "response")
 
 
 def _key_sql(provider: str, request: str, attempt: str) -> str:
@@ -76,6 +83,7 @@ RECORDS = (
 TENFOLD_ROWS = Reader(
     name="tenfold",
     kinds=("ndjson", "csv", "parquet"),
+    one_request="provider, request_id and attempt",
     shape=TENFOLD,
     usage="r",
     leaves={name: _leaf(name) for name in COLUMNS},
@@ -86,6 +94,12 @@ TENFOLD_ROWS = Reader(
         keys=(("input_tokens", "output_tokens"), ("input_tokens", "ts"), ("output_tokens", "ts")),
         records=RECORDS,
         absent=("usage", "spend", "cache_read_input_tokens", "cache_creation_input_tokens", "prompt_tokens"),
+    ),
+    text=Text(
+        leaves=dict.fromkeys(_TEXTS, "JSON"),
+        prompt=forms.filled("r.prompt"),
+        params=forms.filled("r.params"),
+        response=forms.filled("r.response"),
     ),
 )
 
@@ -162,6 +176,7 @@ class MapFile:
         )
         texts = {name: sql.text(member("r", path)) for name, path in paths.items()}
         raw = {name: f"({member('r', path)})::VARCHAR" for name, path in paths.items()}
+        said = {name: forms.filled(raw.get(name, "NULL")) for name in _TEXTS}
         fields = {name: raw[name] if name in _NESTED else texts[name] for name in _PLAIN if name in paths}
         fields.update({name: quoted(value) for name, value in self.constants.items()})
         return Reader(
@@ -175,6 +190,8 @@ class MapFile:
             dedup_key=self._key(texts, fields),
             detect=Detect(records=_mapped_records(paths)),
             zone=self.zone,
+            # A row may be known by its text alone, so that it is read in any case.
+            text=Text({}, said["prompt"], said["params"], said["response"]),
         )
 
     def _key(self, texts: Mapping[str, str], fields: Mapping[str, str]) -> str:
@@ -189,7 +206,8 @@ class MapFile:
 
 
 def _mapped_records(paths: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    sets = [tuple(paths[name] for name in keys) for keys in RECORDS if all(name in paths for name in keys)]
+    told = (*RECORDS, *(("ts", text) for text in ("prompt", "response")))
+    sets = [tuple(paths[name] for name in keys) for keys in told if all(name in paths for name in keys)]
     return (*sets, (paths[_TOTAL],)) if _TOTAL in paths else tuple(sets)
 
 
@@ -221,10 +239,12 @@ def read_map(given: str | Path | Mapping[str, object]) -> MapFile:
     columns = _table(where, content, "columns")
     constants = _table(where, content, "constants")
     for key in (*columns, *constants):
-        if key not in (*COLUMNS, _TOTAL):
+        if key not in (*COLUMNS, _TOTAL, *(_TEXTS if key in columns else ())):
             raise LogFormatError(f'{where}: unknown column "{key}".{near(key, COLUMNS)}')
-    if not {"input_tokens", "output_tokens"} & columns.keys():
-        raise LogFormatError(f"{where}: [columns] maps neither input_tokens nor output_tokens")
+    if not {"input_tokens", "output_tokens", "prompt", "response"} & columns.keys():
+        raise LogFormatError(
+            f"{where}: [columns] maps neither input_tokens nor output_tokens (nor text to count: prompt, response)"
+        )
     counted = [name for name in (*schema.TOKEN_COLUMNS, _TOTAL, "ts") if name in constants]
     if counted:
         raise LogFormatError(

@@ -8,6 +8,7 @@ from tenfold.logs.base import Detect, Reader
 MOONCAKE = Reader(
     name="mooncake_trace",
     kinds=("ndjson",),
+    unsaid=("--set provider=NAME", "--set model=NAME"),
     shape=traces.shape("mooncake_trace", "input_length", "output_length"),
     usage="r",
     leaves=traces.LENGTHS,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tenfold.logs import openai_tools, sql
-from tenfold.logs.base import Detect, Reader, usage_leaves
+from tenfold.logs.base import Detect, Reader, Text, usage_leaves
+from tenfold.logs.text import forms
 from tenfold.usage.shape import UsageShape
 from tenfold.usage.shapes import OPENAI_CHAT, OPENAI_RESPONSES
 
@@ -32,6 +33,7 @@ _FAILED = f"(r.response IS NULL OR r.error IS NOT NULL OR {_CODE} >= 400)"
 OPENAI_BATCH = Reader(
     name="openai_batch",
     kinds=("ndjson",),
+    one_request="id of the result",
     shape=SHAPE,
     usage=f"{_BODY}.usage",
     leaves={
@@ -78,5 +80,9 @@ OPENAI_BATCH = Reader(
     detect=Detect(
         keys=(("custom_id", "response", "error"), ("custom_id", "response.body")),
         records=(("custom_id", "response"), ("custom_id", "error")),
+    ),
+    text=Text(
+        leaves={**forms.choices("response.body.choices"), **forms.output("response.body.")},
+        response=f"coalesce({forms.choices_said(f'{_BODY}.choices')}, {forms.output_said(_BODY)})",
     ),
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from tenfold.logs import envelope, sql
-from tenfold.logs.base import Detect, Other, Reader, usage_leaves
+from tenfold.logs.base import PARTS, Detect, Other, Reader, Text, usage_leaves
+from tenfold.logs.text import forms
 from tenfold.usage.shapes import OPENAI_CHAT as SHAPE
 
 FAILED = "r.error IS NOT NULL OR TRY_CAST(r.status_code::VARCHAR AS INTEGER) >= 400"
 BY_OBJECT = "CASE r.object WHEN 'chat.completion.chunk' THEN 'true' WHEN 'chat.completion' THEN 'false' END"
 REASON = "r.choices[1].finish_reason"
 
-_IS_CHUNK = "r.object = 'chat.completion.chunk' AND r.id IS NOT NULL"
+_IS_CHUNK = f"r.object = 'chat.completion.chunk' AND {sql.named('r.id')} IS NOT NULL"
+# Azure's streams begin with a chunk that says nothing but how the prompt was filtered.
+_IS_NOTE = "r.id = '' AND r.object = '' AND r.usage IS NULL"
 # A stream's chunks are one request: the usage comes in the last one, the reason why it ended in the one before.
 _STREAMS = f"""
 SELECT * REPLACE (
@@ -22,11 +25,21 @@ SELECT * REPLACE (
   CASE WHEN {_IS_CHUNK} THEN first_value(r."_log" IGNORE NULLS) OVER one_stream ELSE r."_log" END AS "_log"
 )
 FROM {{one}} r
+WHERE NOT coalesce({_IS_NOTE}, false)
 WINDOW one_stream AS (PARTITION BY r.object, r.id, r.model, r.created::VARCHAR ORDER BY r.{{line}}
   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 QUALIFY NOT coalesce({_IS_CHUNK}, false) OR row_number() OVER (PARTITION BY r.object, r.id, r.model, r.created::VARCHAR
   ORDER BY r.usage IS NOT NULL DESC, r.{{line}} DESC) = 1
 ORDER BY r.{{line}}
+"""
+# The chunks' text, to the row that stands for them.
+_CHUNKS = f"""
+SELECT x.* REPLACE (to_json(t.parts) AS {PARTS}) FROM ({{reshaped}}) x LEFT JOIN (
+  SELECT r.id AS id, r.model AS model, r.created::VARCHAR AS made, list(r.choices ORDER BY r.{{line}}) AS parts
+  FROM {{one}} r WHERE {_IS_CHUNK} GROUP BY ALL
+) t ON x.object = 'chat.completion.chunk' AND t.id = x.id AND t.model IS NOT DISTINCT FROM x.model
+  AND t.made IS NOT DISTINCT FROM x.created::VARCHAR
+ORDER BY x.{{line}}
 """
 # What vLLM writes beside its answers, in seconds: since 1970 (.._time), or since a start of its own (.._ts).
 _ARRIVED = "r.metrics->>'$.arrival_time'"
@@ -49,6 +62,9 @@ def _or_metric(column: str, seconds: str) -> str:
 OPENAI_CHAT = Reader(
     name="openai_chat",
     kinds=("ndjson",),
+    one_request="id",
+    merges="the chunks of a stream are one request, with the last chunk's usage",
+    unsaid=("--set provider=NAME (a server that is not OpenAI's)",),
     shape=SHAPE,
     usage="r.usage",
     leaves={
@@ -102,4 +118,18 @@ OPENAI_CHAT = Reader(
     ),
     reshape=_STREAMS,
     reshape_if=_IS_CHUNK,
+    context=_IS_NOTE,
+    text=Text(
+        leaves={
+            **forms.REQUEST_LEAVES,
+            **forms.PARTS_LEAF,
+            **dict.fromkeys(("tools", "messages", "prompt"), "JSON"),
+            **forms.choices("choices"),
+            "choices[].delta": "JSON",
+        },
+        prompt=f"coalesce({forms.REQUEST}, {forms.asked(tools='r.tools', messages='coalesce(r.messages, r.prompt)')})",
+        params=forms.REQUEST,
+        response=f"coalesce(r.{PARTS}::VARCHAR, {forms.choices_said('r.choices')})",
+        reshape=_CHUNKS,
+    ),
 )

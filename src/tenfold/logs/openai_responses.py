@@ -2,61 +2,45 @@
 
 from __future__ import annotations
 
-from tenfold.logs import envelope, openai_tools, sql
-from tenfold.logs.base import Detect, Other, Reader, usage_leaves
+from tenfold.logs import envelope, openai_response, openai_tools
+from tenfold.logs.base import Detect, Other, Reader, Text
+from tenfold.logs.text import forms
 from tenfold.usage.shapes import OPENAI_RESPONSES as SHAPE
 
-_CREATED, _COMPLETED = sql.text("r.created_at"), sql.text("r.completed_at")
+_SETTINGS = (
+    "json_object('temperature', r.temperature, 'top_p', r.top_p, 'max_output_tokens', r.max_output_tokens, "
+    "'reasoning', r.reasoning, 'text', r.text, 'tool_choice', r.tool_choice)::VARCHAR"
+)
 
 OPENAI_RESPONSES = Reader(
     name="openai_responses",
     kinds=("ndjson",),
+    one_request="id",
     shape=SHAPE,
     usage="r.usage",
-    leaves={
-        "id": "VARCHAR",
-        "object": "VARCHAR",
-        "created_at": "JSON",
-        "completed_at": "JSON",
-        "status": "VARCHAR",
-        "incomplete_details.reason": "VARCHAR",
-        "error.code": "VARCHAR",
-        "model": "VARCHAR",
-        "service_tier": "VARCHAR",
-        "safety_identifier": "VARCHAR",
-        "user": "VARCHAR",
-        "previous_response_id": "VARCHAR",
-        **openai_tools.leaves(""),
-        **usage_leaves(SHAPE, "usage."),
-        **envelope.METADATA_LEAVES,
-        **envelope.LEAVES,
-    },
-    fields=envelope.with_metadata(
-        {
-            "request_id": "r.id",
-            "provider": "'openai'",
-            "model": "r.model",
-            "region": envelope.held("region"),
-            "service_tier": sql.first("r.service_tier", "r.usage.service_tier"),
-            "operation": "'responses'",
-            "is_stream": envelope.held("is_stream"),
-            "duration_ms": f"coalesce(TRY_CAST({envelope.held('duration_ms')} AS DOUBLE), "
-            f"round({sql.milliseconds(_CREATED, _COMPLETED)}, 3))",
-            "status": sql.first("r.status", "CASE WHEN r.error IS NOT NULL THEN 'error' ELSE 'success' END"),
-            "finish_reason": sql.first(
-                "r.incomplete_details.reason", "CASE WHEN r.status = 'completed' THEN 'stop' END"
-            ),
-            "http_status": envelope.held("http_status"),
-            "is_billable": "r.status IS DISTINCT FROM 'failed' OR r.usage IS NOT NULL",
-        }
-    ),
-    ts=f"coalesce({envelope.TS}, {_CREATED})",
-    dedup_key=f"'openai|' || {sql.key_part(sql.named('r.id'))}",
+    leaves={**openai_response.leaves(), **envelope.LEAVES},
+    fields=envelope.with_metadata(openai_response.fields()),
+    ts=f"coalesce({envelope.TS}, {openai_response.created('r')})",
+    dedup_key=openai_response.dedup_key(),
     counts=openai_tools.counts("r"),
     detect=Detect(
         keys=(("usage.input_tokens_details",), ("usage.output_tokens_details.reasoning_tokens",)),
         values={"object": ("response",)},
         others=(Other("OpenAI Chat Completions", "object", ("chat.completion", "chat.completion.chunk")),),
         records=(("error", "id"), ("error", "model"), ("error", "_log")),
+    ),
+    text=Text(
+        leaves={
+            **forms.REQUEST_LEAVES,
+            **dict.fromkeys(("input", "instructions"), "JSON"),
+            **dict.fromkeys(("temperature", "top_p", "max_output_tokens", "reasoning", "text", "tool_choice"), "JSON"),
+            **dict.fromkeys(("tools[].name", "tools[].description", "tools[].parameters"), "JSON"),
+            **forms.output(""),
+        },
+        prompt=f"coalesce({forms.REQUEST}, "
+        f"{forms.asked(tools='to_json(r.tools)', instructions='r.instructions', input='r.input')})",
+        # The answer repeats the settings that it was made with.
+        params=f"coalesce({forms.REQUEST}, CASE WHEN r.input IS NOT NULL THEN {_SETTINGS} END)",
+        response=forms.output_said("r"),
     ),
 )

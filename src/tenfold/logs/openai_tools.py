@@ -33,7 +33,8 @@ def counts(body: str) -> dict[str, str]:
         Token column -> SQL text; NULL where the answer's output was not logged.
     """
     searched = _calls(body, "x.type = 'web_search_call' AND coalesce(x.action.type, 'search') = 'search'")
-    preview = f"coalesce(len(list_filter({body}.tools, lambda x: x.type LIKE 'web_search_preview%')) > 0, false)"
+    is_preview = "starts_with(x.type, 'web_search_preview')"
+    preview = f"coalesce(len(list_filter({body}.tools, lambda x: {is_preview})) > 0, false)"
     return {
         "web_searches": f"CASE WHEN NOT {preview} THEN {searched} END",
         "web_searches_preview": f"CASE WHEN {preview} THEN {searched} END",

@@ -6,7 +6,7 @@ Attributes are flat, nested, or columns of their own; OpenTelemetry's GenAI name
 from __future__ import annotations
 
 from tenfold.logs import spans, sql
-from tenfold.logs.base import Detect, Reader, identifier, member
+from tenfold.logs.base import Detect, Reader, Text, identifier, member
 from tenfold.usage.shapes import TENFOLD
 
 
@@ -35,10 +35,15 @@ def _leaves() -> dict[str, str]:
     return found
 
 
-def _value(key: str) -> str:
+def _places(key: str) -> list[str]:
     held = [f"attributes.{identifier(key)}", identifier(f"attributes.{key}")]
-    if key in _NESTED:
+    if not key.startswith("gen_ai."):
         held.append(member("attributes", key))
+    return held
+
+
+def _value(key: str) -> str:
+    held = _places(key) if key in _NESTED else _places(key)[:2]
     return ", ".join(sql.text(value) if _kind(key) == "JSON" else f"{value}::VARCHAR" for value in held)
 
 
@@ -49,18 +54,34 @@ _OF_RESOURCE = ", ".join(
     f"coalesce({', '.join(f'resource.attributes.{identifier(key)}' for key in keys)}) AS {column}"
     for column, keys in spans.OF_RESOURCE.items()
 )
-_FLAT = f"""flat AS (
+# Text column -> attributes that hold it.
+_MESSAGES = {
+    "asked": ("llm.input_messages", "gen_ai.input.messages", "input.value"),
+    "said": ("llm.output_messages", "gen_ai.output.messages", "output.value"),
+    "settings": ("llm.invocation_parameters",),
+}
+_TOLD = "".join(
+    f", coalesce({', '.join(f'{value}::VARCHAR' for key in keys for value in _places(key))}) AS {column}"
+    for column, keys in _MESSAGES.items()
+)
+
+
+def _flat_sql(told: str) -> str:
+    return f"""flat AS (
   SELECT {{line}}, {{repaired}}, {sql.first("context.trace_id", '"context.trace_id"')} AS trace_id,
     {sql.first("context.span_id", '"context.span_id"')} AS span_id, parent_id AS parent_span_id,
     {sql.text("start_time")} AS started, {sql.text("end_time")} AS ended,
     upper({sql.first("status_code", "status.status_code")}) AS status_code,
-    {_READ}, {_OF_RESOURCE}
+    {_READ}, {_OF_RESOURCE}{told}
   FROM {{one}}
 )"""
+
 
 OPENINFERENCE = Reader(
     name="openinference",
     kinds=("ndjson", "csv", "parquet"),
+    one_request="context.trace_id and context.span_id",
+    merges="spans above others with usage are left out",
     shape=TENFOLD,
     usage="r",
     leaves={
@@ -87,5 +108,21 @@ OPENINFERENCE = Reader(
         ),
         records=(("context.span_id",),),
     ),
-    reshape=spans.reshape(_FLAT),
+    reshape=spans.reshape(_flat_sql("")),
+    text=Text(
+        leaves={
+            path: "JSON"
+            for keys in _MESSAGES.values()
+            for key in keys
+            for path in (
+                f"attributes.{_flat(key)}",
+                _flat(f"attributes.{key}"),
+                *(() if key.startswith("gen_ai.") else (f"attributes.{key}",)),
+            )
+        },
+        prompt="r.asked",
+        params="r.settings",
+        response="r.said",
+        reshape=spans.reshape(_flat_sql(_TOLD)),
+    ),
 )

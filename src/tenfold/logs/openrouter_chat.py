@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tenfold.logs import envelope, openrouter, sql
-from tenfold.logs.base import Detect, Reader, usage_leaves
+from tenfold.logs.base import Detect, Reader, Text, usage_leaves
+from tenfold.logs.text import forms
 from tenfold.usage.shapes import OPENAI_CHAT
 
 # OpenAI's keys for every model; the least size of a cached prompt differs between them.
@@ -24,6 +25,7 @@ _WHOSE = "CASE WHEN r.id IS NULL THEN r.usage.is_byok ELSE max(r.usage.is_byok) 
 OPENROUTER_CHAT = Reader(
     name="openrouter_chat",
     kinds=("ndjson",),
+    one_request="id",
     shape=SHAPE,
     usage="r.usage",
     leaves={
@@ -75,5 +77,11 @@ OPENROUTER_CHAT = Reader(
             ("provider", "choices", "model"),
         ),
         records=(("usage.prompt_tokens",), ("choices", "model"), ("error.code",), ("error", "_log")),
+    ),
+    text=Text(
+        leaves={**forms.REQUEST_LEAVES, "tools": "JSON", "messages": "JSON", **forms.choices("choices")},
+        prompt=f"coalesce({forms.REQUEST}, {forms.asked(tools='r.tools', messages='r.messages')})",
+        params=forms.REQUEST,
+        response=forms.choices_said("r.choices"),
     ),
 )

@@ -43,6 +43,7 @@ _BYOK = sql.truth(sql.text("r.is_byok"))
 OPENROUTER_GENERATION = Reader(
     name="openrouter_generation",
     kinds=("ndjson",),
+    one_request="id",
     shape=SHAPE,
     usage="r",
     # As the API answers (in `data`) or plain.

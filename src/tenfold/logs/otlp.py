@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tenfold.logs import spans, sql
-from tenfold.logs.base import Detect, Reader
+from tenfold.logs.base import Detect, Reader, Text
+from tenfold.logs.text import attributes
 from tenfold.store.database import quoted
 from tenfold.usage.shapes import TENFOLD
 
@@ -41,7 +42,18 @@ def _read(known: str, names: dict[str, tuple[str, ...]]) -> str:
     return ", ".join(parts)
 
 
-_FLAT = f"""resources AS (
+_IS_TEXT = " OR ".join(
+    [f"a.key IN ({', '.join(map(quoted, attributes.NAMES))})"]
+    + [f"starts_with(a.key, {quoted(prefix)})" for prefix in attributes.PREFIXES]
+)
+_TOLD = (
+    f", list_transform(list_filter(span.attributes, lambda a: {_IS_TEXT}), "
+    f"lambda a: {{{{'key': a.key, 'text': {_VALUE}}}}}) AS messages"
+)
+
+
+def _flat(told: str) -> str:
+    return f"""resources AS (
   SELECT {{line}}, {{repaired}}, unnest("resourceSpans") AS held FROM {{one}}
 ), scopes AS (
   SELECT {{line}}, {{repaired}}, {_known("held.resource.attributes", spans.OF_RESOURCE)} AS told_by,
@@ -52,15 +64,25 @@ _FLAT = f"""resources AS (
   SELECT {{line}}, {{repaired}}, told_by, span."traceId" AS trace_id, span."spanId" AS span_id,
     span."parentSpanId" AS parent_span_id, {sql.text('span."startTimeUnixNano"')} AS started,
     {sql.text('span."endTimeUnixNano"')} AS ended, {sql.text("span.status.code")} AS status_code,
-    {_known("span.attributes", spans.NAMES)} AS known
+    {_known("span.attributes", spans.NAMES)} AS known{told}
   FROM opened
 ), flat AS (
   SELECT * EXCLUDE (known, told_by), {_read("known", spans.NAMES)}, {_read("told_by", spans.OF_RESOURCE)} FROM read
 )"""
 
+
+# Settings alone are no text.
+_SAID = " AND ".join(f"NOT starts_with(a.key, {quoted(prefix)})" for prefix in attributes.SETTINGS)
+_MESSAGES = (
+    f"CASE WHEN len(list_filter(r.messages, lambda a: {_SAID})) > 0 "
+    "THEN json_object('attributes', r.messages)::VARCHAR END"
+)
+
 OTLP = Reader(
     name="otlp",
     kinds=("ndjson",),
+    one_request="traceId and spanId",
+    merges="spans above others with usage are left out",
     shape=TENFOLD,
     usage="r",
     leaves={
@@ -76,5 +98,13 @@ OTLP = Reader(
     counts=spans.COUNT_FIELDS,
     total="r.total_tokens",
     detect=Detect(keys=(("resourceSpans",),)),
-    reshape=spans.reshape(_FLAT),
+    reshape=spans.reshape(_flat("")),
+    # Attributes are read anyway; those that hold messages go on.
+    text=Text(
+        leaves={},
+        prompt=_MESSAGES,
+        params=_MESSAGES,
+        response=_MESSAGES,
+        reshape=spans.reshape(_flat(_TOLD)),
+    ),
 )

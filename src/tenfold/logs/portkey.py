@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader, braced, json_structure, tree, usage_leaves, usage_sql
+from tenfold.logs.base import Detect, Reader, Text, braced, json_structure, tree, usage_leaves, usage_sql
+from tenfold.logs.text import forms
 from tenfold.store.database import quoted
 from tenfold.usage.shape import UsageShape
 
@@ -40,6 +41,10 @@ _RESHAPE = f"""
 SELECT * EXCLUDE (body), from_json(coalesce(body->'$.usage', body->'$.body.usage'), {_STRUCTURE}) AS usage,
   coalesce(body->>'$.model', body->>'$.body.model') AS answer_model
 FROM (SELECT r.* EXCLUDE (response, "response.body"), {_OPENED} AS body FROM {{one}} r)
+"""
+_SAID = """
+SELECT x.*, coalesce(o.response, o."response.body")::VARCHAR AS said
+FROM ({reshaped}) x JOIN {one} o ON o.{line} = x.{line} ORDER BY x.{line}
 """
 _UNITS = {"input_tokens": "req_units", "output_tokens": "res_units"}
 _CODE = f"TRY_CAST({sql.text('r.response_status_code')} AS INTEGER)"
@@ -74,6 +79,7 @@ _NO_TOKENS = " AND ".join(f"coalesce({_units(name)}, '0') = '0'" for name in _UN
 PORTKEY = Reader(
     name="portkey",
     kinds=("ndjson", "csv", "parquet"),
+    one_request="id",
     shape=SHAPE,
     usage="r.usage",
     leaves={
@@ -130,5 +136,12 @@ PORTKEY = Reader(
     detect=Detect(
         keys=(("req_units", "res_units"), ("ai_org", "ai_model", "created_at"), ("ai_model", "req_units")),
         records=(("ai_org", "created_at"), ("ai_model",)),
+    ),
+    text=Text(
+        leaves={"request": "JSON", "request\\.body": "JSON"},
+        prompt=forms.filled("r.request", 'r."request.body"'),
+        params=forms.filled("r.request", 'r."request.body"'),
+        response=forms.filled("r.said"),
+        reshape=_SAID,
     ),
 )

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.logs import cube
+from tenfold.logs import cube, owning
+from tenfold.logs.text.columns import forget_displaced
 from tenfold.store import schema
 
 if TYPE_CHECKING:
     import duckdb
 
-# Columns that say where a row was read, not what it says.
-_PLACE = {"source_format", "source_file", "source_line", "flags", "id_hash", "price_key", "load_id"}
+    from tenfold.owners import Owners
+
+# Columns that say where a row was read, or what an owner mapping made of it, not what it says.
+_PLACE = {"source_format", "source_file", "source_line", "flags", "id_hash", "price_key", "load_id", "team", "feature"}
 _PAYLOAD = tuple(name for name in schema.names("requests") if name not in _PLACE)
 _COUNTS = schema.TOKEN_COLUMNS
 _FULLNESS = ("status", "finish_reason", "duration_ms", "ttft_ms", "model", "provider", "ts")
@@ -26,7 +29,11 @@ CONFLICT = "same id as another request, with an unrelated payload"
 
 
 def publish(
-    connection: duckdb.DuckDBPyConnection, first_load: int, last_load: int, thresholds: tuple[int, ...]
+    connection: duckdb.DuckDBPyConnection,
+    first_load: int,
+    last_load: int,
+    thresholds: tuple[int, ...],
+    owners: Owners | None = None,
 ) -> None:
     """Insert the batch and keep the cube, the price keys and the manifest's counts in step.
 
@@ -35,13 +42,16 @@ def publish(
         first_load: First row of `loads` that the batch belongs to.
         last_load: Last one.
         thresholds: Long-context thresholds of the cube.
+        owners: Rules that give the rows their owners; None where there are no settings.
     """
     _judge(connection)
     _suspect(connection)
+    owning.map_batch(connection, owners)
     deleted = connection.execute("SELECT count(*) FROM displaced").fetchall()[0][0]
     if deleted:
         gone = "(SELECT * FROM requests WHERE rowid IN (SELECT row_id FROM displaced))"
         cube.add(connection, gone, thresholds, -1)
+        forget_displaced(connection)
         connection.execute("DELETE FROM requests WHERE rowid IN (SELECT row_id FROM displaced)")
     _price_keys(connection)
     _insert(connection)
@@ -53,7 +63,7 @@ def publish(
         "FROM batch b JOIN judged j ON j.row_id = b.rowid WHERE j.verdict = 'conflict'"
     )
     _count(connection, first_load, last_load)
-    for table in ("repeats", "judged", "displaced", "suspects"):
+    for table in ("met", "judged", "displaced", "suspects"):
         connection.execute(f"DROP TABLE {table}")
 
 
@@ -63,11 +73,44 @@ _SAID = f"row({', '.join(f'{{0}}.{name}' for name in _PAYLOAD)})"
 _TELLING = ("ts", "input_tokens", "output_tokens", "model", "user_id", "session_id")
 
 
+_JUDGED = (
+    "dedup_key VARCHAR, stored BOOLEAN, row_id BIGINT, known_before BOOLEAN, wins BOOLEAN, verdict VARCHAR, "
+    "met_file VARCHAR, met_line BIGINT"
+)
+
+
 def _judge(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE judged ({_JUDGED}); CREATE OR REPLACE TEMP TABLE displaced (row_id BIGINT)"
+    )
+    is_shared = (
+        _meet(connection)
+        or connection.execute(
+            "SELECT 1 FROM batch WHERE id_hash IS NOT NULL GROUP BY id_hash HAVING count(*) > 1 LIMIT 1"
+        ).fetchall()
+    )
+    if is_shared:
+        _compare(connection)
+
+
+def _meet(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Take the stored rows that may be those of the batch into `met`; one pass over the stored hashes finds them."""
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE hits AS SELECT r.rowid AS row_id FROM requests r SEMI JOIN batch USING (id_hash)"
+    )
+    first, last = connection.execute("SELECT min(row_id), max(row_id) FROM hits").fetchall()[0]
+    found = "false" if first is None else f"rowid BETWEEN {first} AND {last} AND rowid IN (SELECT row_id FROM hits)"
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE met AS SELECT rowid AS row_id, * FROM requests WHERE {found}; DROP TABLE hits"
+    )
+    return first is not None
+
+
+def _compare(connection: duckdb.DuckDBPyConnection) -> None:
     # What repeats a stored row word for word (a file that has grown since) needs no further look.
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE repeats AS\n"
-        "SELECT b.rowid AS row_id FROM batch b JOIN requests r ON r.id_hash = b.id_hash AND r.dedup_key = b.dedup_key\n"
+        "SELECT b.rowid AS row_id FROM batch b JOIN met r ON r.id_hash = b.id_hash AND r.dedup_key = b.dedup_key\n"
         f"WHERE {' AND '.join(f'r.{name} IS NOT DISTINCT FROM b.{name}' for name in _PAYLOAD)}"
     )
     counts = ", ".join(_COUNTS)
@@ -81,14 +124,14 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
     same = " AND ".join(f"coalesce(c.{name} = a.{name}, true)" for name in ("provider", "model"))
     same += f" AND coalesce(abs(date_diff('second', c.ts, a.ts)) <= {_SNAPSHOT_S}, true)"
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE judged AS\n"
-        "WITH fresh AS (SELECT b.*, b.rowid AS row_id FROM batch b ANTI JOIN repeats p ON p.row_id = b.rowid),\n"
+        "INSERT INTO judged WITH fresh AS (\n"
+        "  SELECT b.*, b.rowid AS row_id FROM batch b ANTI JOIN repeats p ON p.row_id = b.rowid\n),\n"
         "shared AS (\n"
         "  SELECT id_hash FROM fresh WHERE dedup_key IS NOT NULL GROUP BY id_hash HAVING count(*) > 1\n"
-        "  UNION SELECT id_hash FROM fresh SEMI JOIN requests USING (id_hash)\n),\n"
+        "  UNION SELECT id_hash FROM fresh SEMI JOIN met USING (id_hash)\n),\n"
         "candidates AS (\n"
-        f"  SELECT true AS stored, r.rowid AS row_id, {_SAID.format('r')} AS payload, {shape}, {columns}\n"
-        "  FROM requests r WHERE id_hash IN (FROM shared)\n"
+        f"  SELECT true AS stored, r.row_id, {_SAID.format('r')} AS payload, {shape}, {columns}\n"
+        "  FROM met r WHERE id_hash IN (FROM shared)\n"
         f"  UNION ALL SELECT false, b.row_id, {_SAID.format('b')}, {known}, {size}, {full}, {columns}\n"
         "  FROM fresh b WHERE id_hash IN (FROM shared)\n),\n"
         # A stored row stands before the batch; within each, the order of arrival.
@@ -109,12 +152,12 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
         "WHEN rank = 1 AND NOT known_before THEN 'new' ELSE 'merged' END AS verdict, met_file, met_line\nFROM ranked"
     )
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE displaced AS SELECT row_id FROM judged j WHERE stored AND NOT wins "
+        "INSERT INTO displaced SELECT row_id FROM judged j WHERE stored AND NOT wins "
         "AND EXISTS (SELECT 1 FROM judged w WHERE w.dedup_key = j.dedup_key AND w.wins AND NOT w.stored)"
     )
     connection.execute("DELETE FROM judged WHERE stored")
     repeat = "NULL, false, row_id, true, false, 'duplicate', NULL, NULL"
-    connection.execute(f"INSERT INTO judged SELECT {repeat} FROM repeats")
+    connection.execute(f"INSERT INTO judged SELECT {repeat} FROM repeats; DROP TABLE repeats")
 
 
 def _suspect(connection: duckdb.DuckDBPyConnection) -> None:

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import io
 import json
 import re
 import sys
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from tenfold.errors import LogFormatError
-from tenfold.logs.files import TruncatedArchive, lines
+from tenfold.logs.excerpts import EXCERPT, excerpt, names
+from tenfold.logs.files import TruncatedArchive
 from tenfold.logs.normalise import LINE, REPAIRED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import TextIO
 
     from tenfold.logs.base import Tree
 
-_EXCERPT = 80
 # A quoted cell may run over lines up to here; a longer one is a quote that was never closed.
 _RECORD_SIZE = 1 << 22
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_TOKEN = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)(?P<end>"?)(?P<colon>\s*:)?|[^"]+')
-_SAFE = re.compile(r"true|false|null|NaN|[-+]?[0-9][0-9.,eE+-]*|[\[\]{}:,\s]+")
+
+
+class Lines(Protocol):
+    """Takes lines of text, such as an open file."""
+
+    def write(self, line: str, /) -> int:
+        """Take one line.
+
+        Args:
+            line: The line, with its end.
+
+        Returns:
+            Characters taken.
+        """
+        ...
 
 
 class NotARecord(Exception):  # noqa: N818 -- a finding about a line, handled line by line
@@ -43,25 +54,34 @@ class NotARecord(Exception):  # noqa: N818 -- a finding about a line, handled li
         self.path = path
 
 
-class DuplicateKeyError(ValueError):
-    """One object says the same key twice."""
+class _Twice(dict[str, object]):
+    """An object that says some keys twice; the first value of each stands.
+
+    Args:
+        pairs: Its members.
+    """
+
+    def __init__(self, pairs: list[tuple[str, object]]) -> None:
+        super().__init__(reversed(pairs))
+        seen: set[str] = set()
+        self.twice = [key for key, _ in pairs if key in seen or seen.add(key)]
 
 
 def pass_json(
-    file: Path,
+    records: Iterable[tuple[int, bytes]],
     tree: Tree,
     unpacked: Sequence[str],
-    good: TextIO,
+    good: Lines,
     bad: TextIO,
     *,
     keep_text: bool,
     is_unsure: bool = False,
-    records: Callable[[Path], Iterator[tuple[int, bytes]]] = lines,
+    before: int = 0,
 ) -> int:
     """Write a broken NDJSON file's good records, pruned to the reader's paths, and quarantine the rest.
 
     Args:
-        file: The file.
+        records: Line number and JSON text of each record.
         tree: The reader's raw values.
         unpacked: Names in it that may hold their object as JSON text.
         good: Takes one JSON object a line, with its physical line number.
@@ -69,16 +89,16 @@ def pass_json(
         keep_text: Excerpts may show the line as it is.
         is_unsure: The file is an archive whose damage shows late: nothing is read from the first line on
             that is no record.
-        records: Gives line number and JSON text of each record; by default every line is one.
+        before: Lines before the first one.
 
     Returns:
         Records written.
     """
     written = 0
-    names = _names(tree)
-    number = 0
+    known = names(tree)
+    number = before
     try:
-        for number, line in records(file):
+        for number, line in records:
             raw = line.removesuffix(b"\r")
             if number == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
@@ -87,7 +107,7 @@ def pass_json(
             try:
                 found = _record(raw, tree, unpacked)
             except NotARecord as reject:
-                shown = excerpt(raw, names, keep_text=keep_text)
+                shown = excerpt(raw, known, keep_text=keep_text)
                 if is_unsure:
                     lost = "nothing from this line on is loaded, and lines shortly before it may be wrong"
                     damage = f"the archive is damaged, here at the latest ({reject}): {lost}"
@@ -115,11 +135,12 @@ def _record(raw: bytes, tree: Tree, unpacked: Sequence[str]) -> dict[str, object
 
 def _checked(raw: bytes, tree: Tree, unpacked: Sequence[str]) -> dict[str, object]:
     repaired = b"\0" in raw
-    value = _parsed(raw.replace(b"\0", b""))
+    value = _parsed(raw.replace(b"\0", b"").strip())
     if not isinstance(value, dict):
         raise NotARecord(f"no record: a JSON {_kind(value)} where an object was expected", "$")
     plain = {name: node for name, node in tree.items() if name not in unpacked}
     record = cast("dict[str, object]", value)
+    _refuse_twice(record, unpacked)
     found = _prune(record, plain, "$")
     found.update({name: _opened(record[name], tree[name]) for name in unpacked if record.get(name) is not None})
     if repaired or (b"\\u" in raw and _SURROGATE.search(json.dumps(value, ensure_ascii=False))):
@@ -129,11 +150,9 @@ def _checked(raw: bytes, tree: Tree, unpacked: Sequence[str]) -> dict[str, objec
 
 def _parsed(raw: bytes) -> object:
     try:
-        return json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_int=_integer)
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=_members, parse_int=_integer)
     except UnicodeDecodeError as error:
         raise NotARecord(f"not valid UTF-8 at byte {error.start + 1}") from error
-    except DuplicateKeyError as error:
-        raise NotARecord("a key stands twice in one object", str(error)) from error
     except json.JSONDecodeError as error:
         said = error.msg.removesuffix(" at").removesuffix(" starting")
         raise NotARecord(f"not valid JSON: {said} at column {error.pos + 1}") from error
@@ -144,15 +163,16 @@ def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= 40 else float("inf")
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise DuplicateKeyError(key)
-            seen.add(key)
-    return found
+    return found if len(found) == len(pairs) else _Twice(pairs)
+
+
+def _refuse_twice(value: dict[str, object], read: Container[str] | None) -> None:
+    """Refuse an object in which a key that is read stands twice: which of them is meant is unknown."""
+    for key in value.twice if isinstance(value, _Twice) else ():
+        if read is None or key in read:
+            raise NotARecord("a key stands twice in one object", key)
 
 
 def _kind(value: object) -> str:
@@ -166,6 +186,7 @@ def _kind(value: object) -> str:
 
 def _prune(value: dict[str, object], tree: Tree, path: str) -> dict[str, object]:
     """Keep the reader's own paths, checking that objects are objects and lists are lists of objects."""
+    _refuse_twice(value, tree)
     kept: dict[str, object] = {}
     for name, node in tree.items():
         held = value.get(name)
@@ -173,7 +194,9 @@ def _prune(value: dict[str, object], tree: Tree, path: str) -> dict[str, object]
             continue
         place = f"{path}.{name}"
         if isinstance(node, str):
-            kept[name] = _object(held, place) if node.startswith("MAP") else held
+            if node.startswith("MAP"):
+                _refuse_twice(_object(held, place), None)
+            kept[name] = held
         elif isinstance(node, dict):
             kept[name] = _prune(_object(held, place), node, place)
         elif isinstance(held, list):
@@ -190,9 +213,9 @@ def _opened(held: object, node: str | Tree | list[Tree]) -> object:
     """Open a value that may be JSON text and keep the reader's own paths of it."""
     if isinstance(held, str):
         try:
-            held = json.loads(held, parse_int=_integer)
+            held = json.loads(held, object_pairs_hook=_members, parse_int=_integer)
         except (ValueError, RecursionError):
-            return False if held.strip() else None  # what is no object stands as false, for the read to mark
+            return False if held.strip(" ") else None  # what is no object stands as false, for the read to mark
     if isinstance(node, dict) and held is not None:
         return _kept(cast("dict[str, object]", held), node) if isinstance(held, dict) else False
     if isinstance(node, list):
@@ -216,12 +239,21 @@ def _object(held: object, place: str) -> dict[str, object]:
 
 
 def pass_csv(
-    file: Path, delimiter: str, tree: Tree, unpacked: Sequence[str], good: TextIO, bad: TextIO, *, keep_text: bool
+    file: Path,
+    lines: Iterator[tuple[int, bytes]],
+    delimiter: str,
+    tree: Tree,
+    unpacked: Sequence[str],
+    good: Lines,
+    bad: TextIO,
+    *,
+    keep_text: bool,
 ) -> int:
     """Write a CSV file's good records as JSON objects, pruned to the reader's columns, and quarantine the others.
 
     Args:
-        file: The file.
+        file: The file, for errors.
+        lines: Number and bytes of each line, from the header on.
         delimiter: Between cells.
         tree: The reader's raw values; no other cell is written.
         unpacked: Names in it whose cells hold JSON text.
@@ -236,7 +268,7 @@ def pass_csv(
         LogFormatError: The header cannot be read.
     """
     csv.field_size_limit(sys.maxsize)
-    feed = _CsvLines(file)
+    feed = _CsvLines(lines)
     reader = csv.reader(feed, delimiter=delimiter, strict=True)
     written = 0
     header: list[str] | None = None
@@ -262,9 +294,10 @@ def pass_csv(
             header = [name.strip() for name in cells]
             read = [(place, name) for place, name in enumerate(header) if name.lower() in columns]
             continue
-        excerpts = delimiter.join(cells)[:_EXCERPT] if keep_text else None
+        excerpts = delimiter.join(cells)[:EXCERPT] if keep_text else None
         if any(_SURROGATE.search(cell) for cell in cells):
             put(bad, start, NotARecord("not valid UTF-8"), excerpts)
+            feed.read_again()
         elif len(cells) != len(header):
             # Over several lines, this may be a quote that another record's quote closed.
             put(bad, start, NotARecord(f"{len(cells)} cells where the header has {len(header)}"), excerpts)
@@ -285,8 +318,9 @@ def pass_csv(
 class _CsvLines:
     """Physical lines as text for the csv module, with undecodable bytes as lone surrogates."""
 
-    def __init__(self, file: Path) -> None:
-        self._lines = lines(file)
+    def __init__(self, lines: Iterator[tuple[int, bytes]]) -> None:
+        self._lines = lines
+        self._is_head = True
         self._record: list[tuple[int, str]] = []
         self._size = 0
         self._again: deque[tuple[int, str]] = deque()
@@ -323,73 +357,10 @@ class _CsvLines:
         except TruncatedArchive as damaged:
             self.damaged = damaged
             raise StopIteration from None
-        if self.number == 1:
+        if self._is_head:
             line = line.removeprefix(b"\xef\xbb\xbf")
+        self._is_head = False
         return self.number, line.replace(b"\0", b"").decode("utf-8", "surrogateescape") + "\n"
-
-
-def excerpt(raw: bytes, names: frozenset[str], *, keep_text: bool) -> str:
-    """Show the start of a refused line: its structure, keys that the reader knows and numbers, never its text.
-
-    Args:
-        raw: The line.
-        names: Keys that may be shown.
-        keep_text: Show it as it is.
-
-    Returns:
-        At most 80 characters.
-    """
-    text = raw[: 8 * _EXCERPT].decode("utf-8", "replace")
-    if keep_text:
-        return text[:_EXCERPT]
-    shown = io.StringIO()
-    for found in _TOKEN.finditer(text):
-        if found["text"] is None:
-            position = 0
-            for safe in _SAFE.finditer(found[0]):
-                shown.write("…" if safe.start() > position else "")
-                shown.write(safe[0])
-                position = safe.end()
-            shown.write("…" if position < len(found[0]) else "")
-        elif found["text"] in names:
-            shown.write(found[0])
-        else:
-            shown.write(f'"…{found["end"]}{found["colon"] or ""}')
-    return shown.getvalue()[:_EXCERPT]
-
-
-def _names(tree: Tree) -> frozenset[str]:
-    found: set[str] = set()
-    for name, node in tree.items():
-        found.add(name)
-        if isinstance(node, dict):
-            found |= _names(node)
-        elif isinstance(node, list):
-            found |= _names(node[0])
-    return frozenset(found)
-
-
-def excerpts(
-    file: Path, numbers: Collection[int], tree: Tree, other_format: Callable[[bytes], str], *, keep_text: bool
-) -> dict[int, tuple[str, str]]:
-    """Show the starts of given lines, and say which other format they are in.
-
-    Args:
-        file: The file.
-        numbers: Physical lines.
-        tree: The reader's raw values, whose names may be shown.
-        other_format: Tells a line's own format.
-        keep_text: Show the lines as they are.
-
-    Returns:
-        Line number -> excerpt, and the name of the format or nothing.
-    """
-    names, found = _names(tree), dict[int, tuple[str, str]]()
-    with contextlib.suppress(TruncatedArchive):
-        for number, line in lines(file):
-            if number in numbers:
-                found[number] = (excerpt(line, names, keep_text=keep_text), other_format(line))
-    return found
 
 
 def put(bad: TextIO, number: int, reject: NotARecord, shown: str | None) -> None:

@@ -22,6 +22,8 @@ SELECT r.*, coalesce(f.session, r.chat_id) AS session FROM {one} r LEFT JOIN fou
 QWEN_BAILIAN = Reader(
     name="qwen_bailian_trace",
     kinds=("ndjson",),
+    one_request="chat_id, timestamp and lengths",
+    unsaid=("--set provider=NAME", "--set model=NAME"),
     shape=traces.shape("qwen_bailian_trace", "input_length", "output_length"),
     usage="r",
     leaves={**traces.LENGTHS, "chat_id": "VARCHAR", "parent_chat_id": "VARCHAR", "type": "VARCHAR"},

@@ -1,12 +1,13 @@
 """SGLang's request log (``--export-metrics-to-file``): one request a line, its parameters as JSON text.
 
-A server writes no price and, in older versions, no time: such rows are flagged. Prompts in the parameters are not read.
+A server writes no price and, in older versions, no time: such rows are flagged.
 """
 
 from __future__ import annotations
 
 from tenfold.logs import sql
-from tenfold.logs.base import Detect, Reader
+from tenfold.logs.base import Detect, Reader, Text
+from tenfold.logs.text import forms
 from tenfold.usage.shape import UsageShape
 
 SHAPE = UsageShape(
@@ -35,6 +36,8 @@ def _since_received(end: str) -> str:
 SGLANG = Reader(
     name="sglang",
     kinds=("ndjson",),
+    one_request="id and request_received_ts",
+    unsaid=("--set model=NAME (older servers)",),
     shape=SHAPE,
     usage="r",
     leaves={
@@ -50,6 +53,7 @@ SGLANG = Reader(
         "prefill_finished_ts": "JSON",
         "total_retractions": "JSON",
         "weight_version": "VARCHAR",
+        "dp_rank": "JSON",
         "request_parameters.rid": "VARCHAR",
         "request_parameters.model": "VARCHAR",
         "request_parameters.stream": "JSON",
@@ -61,6 +65,8 @@ SGLANG = Reader(
         "model": "r.request_parameters.model",
         # The word for weights that were never swapped.
         "model_revision": "nullif(r.weight_version, 'default')",
+        # Which of the server's data-parallel copies answered.
+        "replica": f"'dp' || {sql.text('r.dp_rank')}",
         "operation": "'chat'",
         "is_stream": sql.text("r.request_parameters.stream"),
         "preemptions": sql.text("r.total_retractions"),
@@ -79,5 +85,10 @@ SGLANG = Reader(
     detect=Detect(
         keys=(("request_parameters", "prompt_tokens"), ("request_parameters", "e2e_latency")),
         records=(("request_parameters", "id"),),
+    ),
+    text=Text(
+        leaves={"request_parameters.text": "JSON", "request_parameters.sampling_params": "JSON"},
+        prompt=forms.filled("r.request_parameters.text"),
+        params="r.request_parameters.sampling_params",
     ),
 )

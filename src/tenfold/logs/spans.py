@@ -9,43 +9,12 @@ from __future__ import annotations
 from tenfold.logs import sql
 from tenfold.logs.base import BESIDE
 from tenfold.store.database import quoted
+from tenfold.usage import attributes
+from tenfold.usage.shape import parts_of
 from tenfold.usage.shapes import OPENAI_CACHE_MINIMUM, TENFOLD
 
-_GEN_AI = "gen_ai.usage."
-_LLM = "llm.token_count."
-# Token column -> attributes that hold it: today's name, older ones, OpenInference's.
-COUNTS = {
-    "input_tokens": (f"{_GEN_AI}input_tokens", f"{_GEN_AI}prompt_tokens", f"{_LLM}prompt"),
-    "cache_read_tokens": (
-        f"{_GEN_AI}cache_read.input_tokens",
-        f"{_GEN_AI}cache_read_input_tokens",
-        f"{_GEN_AI}cache_read_tokens",
-        f"{_GEN_AI}details.cache_read_tokens",
-        f"{_GEN_AI}details.cached_tokens",
-        f"{_LLM}prompt_details.cache_read",
-    ),
-    "cache_write_tokens": (
-        f"{_GEN_AI}cache_write.input_tokens",
-        f"{_GEN_AI}cache_creation.input_tokens",
-        f"{_GEN_AI}cache_creation_input_tokens",
-        f"{_GEN_AI}cache_write_tokens",
-        f"{_GEN_AI}details.cache_write_tokens",
-        f"{_LLM}prompt_details.cache_write",
-    ),
-    "input_audio_tokens": (f"{_GEN_AI}audio.input_tokens", f"{_LLM}prompt_details.audio"),
-    "input_image_tokens": (f"{_GEN_AI}image.input_tokens",),
-    "output_tokens": (f"{_GEN_AI}output_tokens", f"{_GEN_AI}completion_tokens", f"{_LLM}completion"),
-    "reasoning_tokens": (
-        f"{_GEN_AI}reasoning.output_tokens",
-        f"{_GEN_AI}reasoning_tokens",
-        f"{_GEN_AI}details.reasoning_tokens",
-        f"{_LLM}completion_details.reasoning",
-    ),
-    "output_audio_tokens": (f"{_GEN_AI}audio.output_tokens", f"{_LLM}completion_details.audio"),
-    "output_image_tokens": (f"{_GEN_AI}image.output_tokens",),
-}
 _TEXTS = {
-    "total_tokens": (f"{_GEN_AI}total_tokens", "llm.usage.total_tokens", f"{_LLM}total"),
+    "total_tokens": attributes.TOTAL,
     "kind": ("openinference.span.kind",),
     "operation": ("gen_ai.operation.name",),
     "provider": ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"),
@@ -56,11 +25,7 @@ _TEXTS = {
     "ttft_s": ("gen_ai.response.time_to_first_chunk", "gen_ai.latency.time_to_first_token"),
     "queue_s": ("gen_ai.latency.time_in_queue",),  # vLLM
     "is_stream": ("gen_ai.request.stream", "llm.is_streaming"),
-    "service_tier": (
-        "gen_ai.openai.response.service_tier",
-        "openai.response.service_tier",
-        "gen_ai.response.service_tier",
-    ),
+    "service_tier": attributes.SERVICE_TIER,
     "session_id": ("gen_ai.conversation.id", "session.id"),
     "user_id": ("user.id", "enduser.id"),
     "error_type": ("error.type",),
@@ -68,7 +33,7 @@ _TEXTS = {
     "metadata": ("metadata",),
 }
 # Column -> attributes of a span.
-NAMES: dict[str, tuple[str, ...]] = {**COUNTS, **_TEXTS}
+NAMES: dict[str, tuple[str, ...]] = {**attributes.COUNTS, **_TEXTS}
 # Column -> attributes of the resource (the process) that made it.
 OF_RESOURCE = {
     "service": ("service.name",),
@@ -90,8 +55,7 @@ _IS_CALL = (
     f"WHEN lower(operation) IN ({_listed(_CALLS)}) THEN true "
     f"WHEN kind IS NOT NULL THEN upper(kind) IN ('LLM', 'EMBEDDING', 'RERANKER') ELSE {_HAS_USAGE} END, false)"
 )
-_DETAILS = tuple(name for name in COUNTS if name not in {"input_tokens", "output_tokens"})
-_SAID = " OR ".join(f"{name} IS NOT NULL" for name in _DETAILS)
+_SAID = " OR ".join(f"{name} IS NOT NULL" for name in parts_of(attributes.COUNTS))
 _TOO_SMALL = (
     f"contains(lower(provider), 'openai') AND {sql.escaped(sql.count('input_tokens'))} < {OPENAI_CACHE_MINIMUM}"
 )
@@ -129,7 +93,7 @@ ORDER BY t.{{line}}, t.started, t.span_id
 
 
 STARTED = "r.started"
-COUNT_FIELDS = {name: f"r.{name}" if name in COUNTS else "NULL" for name in TENFOLD.counts}
+COUNT_FIELDS = {name: f"r.{name}" if name in attributes.COUNTS else "NULL" for name in TENFOLD.counts}
 _FAILED = "(r.error_type IS NOT NULL OR r.status_code IN ('2', 'STATUS_CODE_ERROR', 'ERROR'))"
 _OPENED = "CASE WHEN json_valid(r.metadata) THEN r.metadata::JSON END"
 

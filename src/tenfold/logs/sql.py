@@ -18,6 +18,10 @@ _NAIVE = rf"{_DATE}({_CLOCK})? *"
 _UTC = rf"{_DATE}{_CLOCK} ?(Z|z|UTC|GMT)(\[[A-Za-z/]+\])? *"
 _OFFSET = r" ?([+-](0[0-9]|1[0-5])(:?[0-5][0-9])?)(\[[A-Za-z0-9_/+-]+\])? *"
 _ZONED = r" ?\[?([A-Za-z_]+(/[A-Za-z0-9_+-]+)+)\]? *"
+_HMS = r"[0-9]{2}:[0-9]{2}:[0-9]{2}"
+# What mail and HTTP headers write (RFC 9110, 5.6.7; RFC 5322, 3.3), and the common log format of web servers.
+_HEADER = rf"[A-Za-z]{{3}}, [0-9]{{1,2}} [A-Za-z]{{3}} 20[0-9]{{2}} {_HMS} (GMT|UTC|Z|[+-][0-9]{{4}})"
+_SERVER = rf"\[?[0-9]{{1,2}}/[A-Za-z]{{3}}/20[0-9]{{2}}:{_HMS} [+-][0-9]{{4}}\]?"
 # Counts that may be read: plain digits are the rule, the rest is a number written otherwise. A fraction of three zeros
 # is a thousand wherever the point separates thousands: 1.000 is no count.
 _WRITTEN = r'"?([0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.0{0,2}|\.0{4,}|(\.[0-9]*)?[eE][+]?[0-9]+)?"?'
@@ -69,12 +73,40 @@ def count(raw: str, digits: int = 9) -> str:
     Returns:
         SQL expression of type BIGINT.
     """
+    return f"CASE WHEN regexp_full_match({raw}, '{plain(digits)}') THEN {raw}::BIGINT {_otherwise(raw, digits)} END"
+
+
+def _otherwise(raw: str, digits: int) -> str:
     number = f"TRY_CAST(replace(trim({raw}, '\"'), ',', '') AS DOUBLE)"
-    return (
-        f"CASE WHEN regexp_full_match({raw}, '{plain(digits)}') THEN {raw}::BIGINT "
-        f"WHEN regexp_full_match({raw}, '{_WRITTEN}') AND {number} = floor({number}) AND {number} < 1e{digits} "
-        f"THEN {number}::BIGINT END"
-    )
+    whole = f"{number} = floor({number}) AND {number} < 1e{digits}"
+    return f"WHEN regexp_full_match({raw}, '{_WRITTEN}') AND {whole} THEN {number}::BIGINT"
+
+
+def is_odd(raw: str, digits: int = 9) -> str:
+    """Tell a text that is not just the digits of a count.
+
+    Args:
+        raw: SQL text expression.
+        digits: Most digits it may have.
+
+    Returns:
+        SQL condition; false for NULL.
+    """
+    return f"coalesce(NOT regexp_full_match({raw}, '{plain(digits)}'), false)"
+
+
+def count_unless_odd(raw: str, odd: str, digits: int = 9) -> str:
+    """Read a count like ``count``, where one look at the text was taken before.
+
+    Args:
+        raw: SQL text expression.
+        odd: SQL condition as ``is_odd`` gives it.
+        digits: Most digits it may have.
+
+    Returns:
+        SQL expression of type BIGINT.
+    """
+    return f"CASE WHEN {odd} THEN CASE {_otherwise(raw, digits)} END ELSE TRY_CAST({raw} AS BIGINT) END"
 
 
 def sum_of(entries: str, leaf: str, *, none: str = "'0'") -> str:
@@ -108,24 +140,33 @@ def time(value: str, zone: str = "UTC") -> str:
     Returns:
         SQL expression of a naive UTC TIMESTAMP; NULL where it is no time from 2015 to 2099.
     """
-    number = f"TRY_CAST({value} AS DOUBLE)"
+    whole, number = f"TRY_CAST({value} AS BIGINT)", f"TRY_CAST({value} AS DOUBLE)"
+    utc = f"CASE WHEN {value} >= '2015' AND {value} < '2100' THEN TRY_CAST(left({value}, -1) AS TIMESTAMP) END"
     scales = {1: "1e6", 10**3: "1e3", 10**6: "1", 10**9: "1e-3"}
     tests = (
         f"WHEN {number} >= {unit * _FIRST_S} AND {number} < {unit * _END_S} THEN {scale}"
         for unit, scale in scales.items()
     )
     scaled = f"CASE {' '.join(tests)} END"
+    header = f"regexp_replace(substr({value}, 6), '(GMT|UTC|Z)$', '+0000')"
+    server = f"trim({value}, '[]')"
     naive = f"TRY_CAST({value} AS TIMESTAMP)"
     if zone != "UTC":
         naive = f"timezone('UTC', timezone({quoted(zone)}, {naive}))"
     return (
-        f"CASE WHEN regexp_full_match({value}, '{_NUMBER}') "
+        # What most logs write needs no pattern: seconds, and ISO with a Z.
+        f"CASE WHEN strlen({value}) = 10 AND {whole}::VARCHAR = {value} "
+        f"AND {whole} >= {_FIRST_S} AND {whole} < {_END_S} THEN make_timestamp({whole} * 1000000) "
+        f"WHEN suffix({value}, 'Z') AND strlen({value}) IN (20, 24, 27, 30) AND {utc} IS NOT NULL THEN {utc} "
+        f"WHEN regexp_full_match({value}, '{_NUMBER}') "
         f"THEN TRY(make_timestamp(TRY_CAST(round({number} * {scaled}) AS BIGINT))) "
         f"WHEN regexp_full_match({value}, '{_NAIVE}') THEN {naive} "
         f"WHEN regexp_full_match({value}, '{_UTC}') "
         f"THEN TRY_CAST(regexp_extract({value}, '^{_DATE}{_CLOCK}') AS TIMESTAMP) "
         f"WHEN regexp_full_match({value}, '{_DATE}{_CLOCK}{_OFFSET}') THEN {_instant(value, _OFFSET, '')} "
-        f"WHEN regexp_full_match({value}, '{_DATE}{_CLOCK}{_ZONED}') THEN {_instant(value, _ZONED, ' ')} END"
+        f"WHEN regexp_full_match({value}, '{_DATE}{_CLOCK}{_ZONED}') THEN {_instant(value, _ZONED, ' ')} "
+        f"WHEN regexp_full_match({value}, '{_HEADER}') THEN {_parsed(header, '%-d %b %Y ')} "
+        f"WHEN regexp_full_match({value}, '{_SERVER}') THEN {_parsed(server, '%-d/%b/%Y:')} END"
     )
 
 
@@ -152,6 +193,11 @@ def _instant(value: str, place: str, between: str) -> str:
     return f"timezone('UTC', TRY_CAST({written} AS TIMESTAMPTZ))"
 
 
+def _parsed(value: str, date: str) -> str:
+    read = f"timezone('UTC', try_strptime({value}, '{date}%H:%M:%S %z'))"
+    return f"CASE WHEN epoch({read}) >= {_FIRST_S} AND epoch({read}) < {_END_S} THEN {read} END"
+
+
 def is_naive(value: str) -> str:
     """Tell whether a text time is a date or time without an offset.
 
@@ -166,6 +212,7 @@ def is_naive(value: str) -> str:
 
 # What programs write where there is no id.
 _NO_ID = ("", "none", "null", "nil", "nan", "undefined")
+_LONG = 20  # bytes beyond which no text is one of them
 
 
 def named(value: str) -> str:
@@ -178,7 +225,8 @@ def named(value: str) -> str:
         SQL expression.
     """
     words = ", ".join(quoted(word) for word in _NO_ID)
-    return f"CASE WHEN lower(trim(({value})::VARCHAR)) NOT IN ({words}) THEN ({value})::VARCHAR END"
+    written = f"({value})::VARCHAR"
+    return f"CASE WHEN strlen({written}) > {_LONG} OR lower(trim({written})) NOT IN ({words}) THEN {written} END"
 
 
 def key_part(value: str) -> str:
@@ -190,12 +238,14 @@ def key_part(value: str) -> str:
     Returns:
         SQL expression, with the signs that part keys escaped.
     """
-    written = f"({value})::VARCHAR"
-    for sign in ("\\", "|", "#"):
-        written = f"replace({written}, '{sign}', '\\{sign}')"
-    return written
+    plain = escaped = f"({value})::VARCHAR"
+    for sign in _PARTING:
+        escaped = f"replace({escaped}, '{sign}', '\\{sign}')"
+    parts = " OR ".join(f"contains({plain}, '{sign}')" for sign in _PARTING)
+    return f"CASE WHEN {parts} THEN {escaped} ELSE {plain} END"
 
 
+_PARTING = ("\\", "|", "#")
 _TRUE = ("true", "t", "1", "1.0", "yes", "y", "hit")
 _FALSE = ("false", "f", "0", "0.0", "no", "n", "miss")
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
-from tenfold.errors import LogFormatError
-from tenfold.logs import READERS, detect, documents, files, quarantine
-from tenfold.logs.base import BESIDE, UNREAD, Tree, duckdb_type, identifier, json_structure, steps, tree
+from tenfold.logs import READERS, detect, documents, quarantine
+from tenfold.logs.base import BESIDE, json_structure, tree
+from tenfold.logs.excerpts import excerpts
 from tenfold.logs.normalise import LINE, REPAIRED
-from tenfold.store.database import quoted
+from tenfold.logs.raw import Job, made, ndjson, raw_parquet, raw_rows, raw_tree, unreadable
+from tenfold.logs.sieve import sieve
+from tenfold.logs.slices import copy
+from tenfold.logs.text.lines import KeptLines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tenfold.logs.base import Reader
-    from tenfold.logs.detect import Content
-    from tenfold.logs.files import Scan
 
-_UNREAD = f"NULL::BIGINT AS {LINE}, NULL::BOOLEAN AS {REPAIRED}"
 _REFUSED = {"source_line": "BIGINT", "reason": "VARCHAR", "path": "VARCHAR", "excerpt": "VARCHAR"}
 
 
@@ -44,44 +42,33 @@ class Staged(NamedTuple):
     folded: int = 0
 
 
-def stage(
-    connection: duckdb.DuckDBPyConnection,
-    file: Path,
-    reader: Reader,
-    held: Content,
-    scan: Scan,
-    folder: Path,
-    *,
-    keep_text: bool,
-    zone: str | None,
-) -> Staged:
-    """Read one file into `one`, and what is no record into `refused`.
+class NeedsWholeError(Exception):
+    """Records of a slice may belong to others of the same file: it has to be read whole."""
+
+
+def stage(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged:
+    """Read a slice into `one`, and what is no record into `refused`.
 
     Args:
         connection: Where to make the tables.
-        file: The file.
-        reader: Its format.
-        held: Its content as detected.
-        scan: Its bytes as scanned.
-        folder: For the good records of a broken file.
-        keep_text: Excerpts may show text.
-        zone: Zone named by the user (Parquet's naive times mean UTC without one).
+        job: What to read.
 
     Returns:
         Counts.
 
     Raises:
         LogFormatError: The file cannot be read as that format at all.
+        NeedsWholeError: The slice has to be read with the rest of its file.
     """
     connection.execute("DROP TABLE IF EXISTS one; DROP TABLE IF EXISTS refused")
     columns = ", ".join(f"{name} {kind}" for name, kind in _REFUSED.items())
     connection.execute(f"CREATE TEMP TABLE refused ({columns})")
-    staged = _staged(connection, file, reader, held, scan, folder, keep_text=keep_text, zone=zone)
-    ignored = _leave_beside(connection, reader, staged)
+    staged = _staged(connection, job)
+    ignored = _leave_beside(connection, job.reader, staged)
     staged = staged._replace(rows=staged.rows - ignored, ignored=ignored)
-    strangers = _put_strangers_aside(connection, file, reader, held, staged, folder, keep_text=keep_text)
+    strangers = _put_strangers_aside(connection, job, staged)
     staged = staged._replace(rows=staged.rows - strangers, rejected=staged.rejected + strangers)
-    return _reshaped(connection, file, reader, staged) if reader.reshape else staged
+    return _reshaped(connection, job, staged) if job.reader.reshape else staged
 
 
 def _leave_beside(connection: duckdb.DuckDBPyConnection, reader: Reader, staged: Staged) -> int:
@@ -97,10 +84,13 @@ def _leave_beside(connection: duckdb.DuckDBPyConnection, reader: Reader, staged:
     return staged.rows - connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
 
 
-def _reshaped(connection: duckdb.DuckDBPyConnection, file: Path, reader: Reader, staged: Staged) -> Staged:
+def _reshaped(connection: duckdb.DuckDBPyConnection, job: Job, staged: Staged) -> Staged:
     """Turn records into rows of requests, each with the line it is from."""
+    reader = job.reader
     if reader.reshape_if and not connection.execute(f"FROM one r WHERE {reader.reshape_if} LIMIT 1").fetchall():
         return staged
+    if not job.part.is_all:
+        raise NeedsWholeError
     line = f"coalesce({LINE}, r.rowid + {staged.first_line})"
     source = f"(SELECT * REPLACE ({line} AS {LINE}) FROM one r)"
     made = reader.reshape.format(one=source, line=LINE, repaired=REPAIRED)
@@ -108,7 +98,7 @@ def _reshaped(connection: duckdb.DuckDBPyConnection, file: Path, reader: Reader,
     try:
         connection.execute(f"CREATE TEMP TABLE two AS {made}")
     except duckdb.Error as error:
-        raise unreadable(str(file), reader.name, error) from error
+        raise unreadable(str(job.file), reader.name, error) from error
     if BESIDE in reader.reshape:
         return _left_beside(connection, staged)
     connection.execute("DROP TABLE one; ALTER TABLE two RENAME TO one")
@@ -128,55 +118,78 @@ def _left_beside(connection: duckdb.DuckDBPyConnection, staged: Staged) -> Stage
     return staged._replace(rows=found.get("", 0), first_line=1, ignored=ignored, folded=found.get("merged", 0))
 
 
-def _staged(
-    connection: duckdb.DuckDBPyConnection,
-    file: Path,
-    reader: Reader,
-    held: Content,
-    scan: Scan,
-    folder: Path,
-    *,
-    keep_text: bool,
-    zone: str | None,
-) -> Staged:
-    if held.kind == "parquet":
-        return Staged(_parquet(connection, file, reader, zone), 1, 0)
-    head_lines = 1 if held.kind == "csv" else 0
-    if not scan.truncated and not held.is_document and not set("*?[") & set(str(file)):
-        read = _csv_read(file, held, scan) if held.kind == "csv" else _json_read(file, reader, scan.packing)
+def _staged(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged:
+    part = job.part
+    if job.held.kind == "parquet":
+        source = raw_parquet(connection, job)
         try:
-            rows = _make_raw(connection, f"SELECT *, {_UNREAD} FROM {read}", reader, held)
-        except (duckdb.Error, UnicodeDecodeError):  # the engine's message may cut a character in two
-            rows = -1  # the strict read stops at the first bad line; the pass below finds them all
-        if rows == scan.lines - head_lines:
-            return Staged(rows, 1 + head_lines, 0)
-        connection.execute("DROP TABLE IF EXISTS one")
-    return _by_line(connection, file, reader, held, scan, folder, keep_text=keep_text)
+            connection.execute(f"CREATE TEMP TABLE one AS {source}")
+        except duckdb.Error as error:
+            raise unreadable(str(job.file), job.reader.name, error) from error
+        return Staged(connection.execute("SELECT count(*) FROM one").fetchall()[0][0], 1, 0)
+    if job.is_plain and not job.is_broken:
+        rows = _read_strictly(connection, raw_rows(job))
+        if rows == part.lines - job.head_lines:
+            return Staged(rows, 1 + job.head_lines + part.shift, 0)
+    if job.held.kind == "ndjson" and job.is_plain:
+        staged = _sieved(connection, job)
+        if staged is not None:
+            return staged
+    if job.held.kind == "csv" and not part.is_all:
+        raise NeedsWholeError  # a stray quote may have moved the cut into a cell
+    return _by_line(connection, job)
 
 
-def _put_strangers_aside(
-    connection: duckdb.DuckDBPyConnection,
-    file: Path,
-    reader: Reader,
-    held: Content,
-    staged: Staged,
-    folder: Path,
-    *,
-    keep_text: bool,
-) -> int:
+def _read_strictly(connection: duckdb.DuckDBPyConnection, rows: str) -> int:
+    """Make `one`; the strict read stops at the first bad line, and gives -1."""
+    connection.execute("DROP TABLE IF EXISTS one")
+    try:
+        connection.execute(f"CREATE TEMP TABLE one AS {rows}")
+    except (duckdb.Error, UnicodeDecodeError):  # the engine's message may cut a character in two
+        return -1
+    return connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
+
+
+def _sieved(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged | None:
+    """Read the lines that look good as they are, the others one by one; None where a line only looked good."""
+    reader, part = job.reader, job.part
+    with copy() as (file, path):
+        kept, odd = sieve(part.numbered(), tree(reader.leaves), reader.unpacked, file, LINE)
+        good = replace(part, file=path, packing="none")
+        if _read_strictly(connection, raw_rows(job._replace(part=good), numbered=True)) != kept:
+            return None
+    repaired, bad_file = KeptLines(connection), job.folder / "bad.jsonl"
+    with bad_file.open("w", encoding="utf-8") as bad:
+        added = quarantine.pass_json(odd, tree(reader.leaves), reader.unpacked, repaired, bad, keep_text=job.keep_text)
+    if added:
+        rows = made(repaired.source(_kept_types(job)), reader, job.held)
+        connection.execute(f"CREATE TEMP TABLE two AS FROM one UNION ALL ({rows}) ORDER BY {LINE}")
+        connection.execute("DROP TABLE one; ALTER TABLE two RENAME TO one")
+    repaired.drop()
+    return Staged(kept + added, 1, _refuse(connection, bad_file))
+
+
+def _refuse(connection: duckdb.DuckDBPyConnection, bad_file: Path) -> int:
+    connection.execute(f"INSERT INTO refused FROM {ndjson(bad_file, _REFUSED, 'none')}")
+    return connection.execute("SELECT count(*) FROM refused").fetchall()[0][0]
+
+
+def _put_strangers_aside(connection: duckdb.DuckDBPyConnection, job: Job, staged: Staged) -> int:
     """Move rows that are no usage record of the format from `one` to `refused`."""
+    reader, kind = job.reader, job.held.kind
     line = f"coalesce({LINE}, r.rowid + {staged.first_line})"
-    is_record = reader.detect.is_record_sql(table=held.kind != "ndjson")
+    is_record = reader.detect.is_record_sql(table=kind != "ndjson")
     found = connection.execute(f"SELECT {line} FROM one r WHERE NOT ({is_record}) ORDER BY ALL").fetchall()
     if not found:
         return 0
     numbers = {row[0] for row in found}
     shown: dict[int, tuple[str, str]] = {}
-    if held.kind == "ndjson" or (held.kind == "csv" and keep_text):
+    if kind == "ndjson" or (kind == "csv" and job.keep_text):
         own_format = partial(detect.other_format, own=reader, readers=READERS)
-        shown = quarantine.excerpts(file, numbers, tree(reader.leaves), own_format, keep_text=keep_text)
+        lines = job.part.numbered()
+        shown = excerpts(lines, numbers, tree(reader.leaves), own_format, keep_text=job.keep_text)
     none = f"no usage record of {reader.name}: it has none of {reader.detect.record_looked_for()}"
-    bad_file = folder / "strangers.jsonl"
+    bad_file = job.folder / "strangers.jsonl"
     with bad_file.open("w", encoding="utf-8") as bad:
         for number in sorted(numbers):
             text, other = shown.get(number, (None, ""))
@@ -185,188 +198,41 @@ def _put_strangers_aside(
                 "with --format"
             )
             quarantine.put(bad, number, quarantine.NotARecord(foreign if other else none), text)
-    connection.execute(f"INSERT INTO refused FROM {_ndjson(bad_file, _REFUSED, 'none')}")
+    _refuse(connection, bad_file)
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE one AS SELECT * REPLACE ({line} AS {LINE}) FROM one r WHERE {is_record}"
     )
     return len(numbers)
 
 
-def _by_line(
-    connection: duckdb.DuckDBPyConnection,
-    file: Path,
-    reader: Reader,
-    held: Content,
-    scan: Scan,
-    folder: Path,
-    *,
-    keep_text: bool,
-) -> Staged:
-    good_file, bad_file = folder / "good.jsonl", folder / "bad.jsonl"
-    with good_file.open("w", encoding="utf-8") as good, bad_file.open("w", encoding="utf-8") as bad:
-        whole = tree(reader.leaves)
+def _by_line(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged:
+    reader, held, part = job.reader, job.held, job.part
+    connection.execute("DROP TABLE IF EXISTS one")
+    good, bad_file = KeptLines(connection), job.folder / "bad.jsonl"
+    with bad_file.open("w", encoding="utf-8") as bad:
+        leaves, keep = tree(reader.leaves), job.keep_text
         if held.kind == "csv":
-            quarantine.pass_csv(file, held.delimiter, whole, reader.unpacked, good, bad, keep_text=keep_text)
+            lines = part.numbered()
+            quarantine.pass_csv(job.file, lines, held.delimiter, leaves, reader.unpacked, good, bad, keep_text=keep)
         else:
-            records = documents.records if held.is_document else files.lines
-            unsure = scan.is_unsure
+            records = documents.records(job.file) if held.is_document else part.numbered()
+            unsure, before = part.is_unsure, part.shift
             quarantine.pass_json(
-                file, whole, reader.unpacked, good, bad, keep_text=keep_text, is_unsure=unsure, records=records
+                records, leaves, reader.unpacked, good, bad, keep_text=keep, is_unsure=unsure, before=before
             )
-    types = {LINE: "BIGINT", REPAIRED: "BOOLEAN"}
-    if held.kind == "csv":
-        types |= {name: "VARCHAR" for name in held.columns if name.lower() in {known.lower() for known in whole}}
-    else:
-        types |= {name: duckdb_type(node) for name, node in _raw_tree(reader).items()}
     try:
-        rows = _make_raw(connection, f"SELECT * FROM {_ndjson(good_file, types, 'none')}", reader, held)
+        connection.execute(f"CREATE TEMP TABLE one AS {made(good.source(_kept_types(job)), reader, held)}")
     except duckdb.Error as error:
-        raise unreadable(str(file), reader.name, error) from error
-    connection.execute(f"INSERT INTO refused FROM {_ndjson(bad_file, _REFUSED, 'none')}")
-    rejected = connection.execute("SELECT count(*) FROM refused").fetchall()[0][0]
-    return Staged(rows, 1, rejected)
+        raise unreadable(str(job.file), reader.name, error) from error
+    good.drop()
+    rows = connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
+    return Staged(rows, 1, _refuse(connection, bad_file))
 
 
-def _json_read(file: Path, reader: Reader, packing: str) -> str:
-    return _ndjson(file, {name: duckdb_type(node) for name, node in _raw_tree(reader).items()}, packing)
-
-
-def _ndjson(file: Path, types: dict[str, str], packing: str) -> str:
-    columns = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items())
-    return (
-        f"read_ndjson({quoted(str(file))}, columns={{{columns}}}, compression={quoted(packing)}, "
-        "maximum_object_size=67108864)"
-    )
-
-
-def _csv_read(file: Path, held: Content, scan: Scan) -> str:
-    columns = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in held.columns)
-    return (
-        f"read_csv({quoted(str(file))}, columns={{{columns}}}, header=true, auto_detect=false, "
-        f"delim={quoted(held.delimiter)}, quote='\"', escape='\"', strict_mode=true, nullstr='', "
-        f"max_line_size=67108864, compression={quoted(scan.packing)})"
-    )
-
-
-def _raw_tree(reader: Reader) -> Tree:
-    """Give the reader's raw values as they stand in the file: a column that is opened later is one value."""
-    leaves: dict[str, str] = {}
-    for path, kind in reader.leaves.items():
-        root = steps(path)[0]
-        leaves[root if root in reader.unpacked else path] = "JSON" if root in reader.unpacked else kind
-    return tree(leaves)
-
-
-def _make_raw(connection: duckdb.DuckDBPyConnection, source: str, reader: Reader, held: Content) -> int:
-    there = {name.lower() for name in held.columns}
-    parts: list[str] = []
-    for name, node in tree(reader.leaves).items():
-        if held.kind != "ndjson" and name.lower() not in there:
-            kind = duckdb_type(node) if name in reader.unpacked else "VARCHAR"
-            parts.append(f"NULL::{kind} AS {identifier(name)}")
-        elif name in reader.unpacked:
-            parts.append(f"{_opened(name, node)} AS {identifier(name)}")
-        else:
-            parts.append(identifier(name))
-    sql = f"CREATE TEMP TABLE one AS SELECT {', '.join(parts)}, {LINE}, {REPAIRED} FROM ({source})"
-    connection.execute(sql)
-    return connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
-
-
-def _opened(name: str, node: str | Tree | list[Tree]) -> str:
-    """Open a column that holds an object, or JSON text of one; what is no object there is marked as unread."""
-    text = f"{identifier(name)}::VARCHAR"
-    inner = f"CASE WHEN left({text}, 1) = '\"' AND json_valid({text}) THEN {text}::JSON->>'$' ELSE {text} END"
-    structure = quoted(json.dumps(json_structure(node)))
-    unread = quoted(json.dumps({UNREAD: True}))
-    paths = ", ".join(quoted(path) for path in _objects(node, "$"))
-    odd = f"len(list_filter(json_type({inner}, [{paths}]), lambda t: t NOT IN ('OBJECT', 'NULL'))) > 0"
-    marked = (
-        f"CASE WHEN NOT json_valid({inner}) THEN CASE WHEN trim({inner}) <> '' THEN {unread} END "
-        f"WHEN {odd} THEN json_merge_patch({inner}, {unread}) ELSE {inner} END"
-    )
-    return f"json_transform({marked}, {structure})"
-
-
-def _objects(node: str | Tree | list[Tree], path: str) -> Iterator[str]:
-    if isinstance(node, dict):
-        yield path
-        for name, held in node.items():
-            yield from _objects(held, f'{path}."{name}"')
-
-
-def unreadable(where: str, format_name: str, error: duckdb.Error) -> LogFormatError:
-    """Make the error for what the engine could not read.
-
-    Args:
-        where: The file, or several.
-        format_name: What it was read as.
-        error: What the engine said.
-
-    Returns:
-        The error, in one line.
-    """
-    if isinstance(error, duckdb.ProgrammingError):
-        # The engine's words are about a statement that the user never wrote.
-        return LogFormatError(
-            f"{where}: cannot be read as {format_name}: two of the columns or paths that are read clash (names that "
-            "differ in case alone count as the same). Rename one of them"
-        )
-    said = str(error).strip().splitlines() or ["no reason given"]
-    return LogFormatError(f"{where}: cannot be read as {format_name}: {said[0]}")
-
-
-def parquet_columns(file: Path, connection: duckdb.DuckDBPyConnection | None = None) -> dict[str, str]:
-    """List a Parquet file's columns.
-
-    Args:
-        file: The file.
-        connection: Any connection; one of its own without.
-
-    Returns:
-        Name -> DuckDB type.
-
-    Raises:
-        LogFormatError: The file is broken.
-    """
-    if connection is None:
-        with duckdb.connect() as own:
-            return parquet_columns(file, own)
-    try:
-        rows = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({quoted(_literal(file))})").fetchall()
-    except duckdb.Error as error:
-        raise unreadable(str(file), "Parquet", error) from error
-    return {row[0]: row[1] for row in rows}
-
-
-def _literal(file: Path) -> str:
-    text = str(file)
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in text)
-
-
-def _parquet(connection: duckdb.DuckDBPyConnection, file: Path, reader: Reader, zone: str | None) -> int:
-    parts: list[str] = []
-    types = {name.lower(): kind for name, kind in parquet_columns(file, connection).items()}
-    for name, node in tree(reader.leaves).items():
-        kind = types.get(name.lower())
-        if kind is None:
-            absent = duckdb_type(node) if name in reader.unpacked else "VARCHAR"
-            parts.append(f"NULL::{absent} AS {identifier(name)}")
-        elif name in reader.unpacked:
-            parts.append(f"{_opened(name, node)} AS {identifier(name)}")
-        elif kind.endswith("]") or kind.startswith(("STRUCT", "MAP")):
-            parts.append(f"to_json({identifier(name)})::VARCHAR AS {identifier(name)}")
-        elif kind.startswith("TIMESTAMP") and kind != "TIMESTAMP WITH TIME ZONE" and zone is None:
-            parts.append(f"{identifier(name)}::TIMESTAMP::VARCHAR || 'Z' AS {identifier(name)}")
-        else:
-            text = f"{identifier(name)}::VARCHAR"
-            # A scale writes zeros that no file holds, and 1.000 is no count.
-            if kind.startswith("DECIMAL") and not kind.endswith(",0)"):
-                text = f"rtrim(rtrim({text}, '0'), '.')"
-            parts.append(f"{text} AS {identifier(name)}")
-    source = f"read_parquet({quoted(_literal(file))})"
-    try:
-        connection.execute(f"CREATE TEMP TABLE one AS SELECT {', '.join(parts)}, {_UNREAD} FROM {source}")
-    except duckdb.Error as error:
-        raise unreadable(str(file), reader.name, error) from error
-    return connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
+def _kept_types(job: Job) -> dict[str, object]:
+    """Give the structure of the records that were read line by line."""
+    types: dict[str, object] = {LINE: "BIGINT", REPAIRED: "BOOLEAN"}
+    if job.held.kind == "csv":
+        known = {name.lower() for name in tree(job.reader.leaves)}
+        return types | {name: "VARCHAR" for name in job.held.columns if name.lower() in known}
+    return types | {name: json_structure(node) for name, node in raw_tree(job.reader).items()}

@@ -13,6 +13,7 @@ from tenfold.levers import LEVERS, Estimate, Lever, Look
 from tenfold.levers.assume import Assumptions, assumptions
 from tenfold.levers.matching import unknown_in, unknown_values
 from tenfold.levers.repricing import own_bill
+from tenfold.logs.owning import owner_state
 from tenfold.planning.attribution import last_in, shapley
 from tenfold.planning.estimating import Standing, estimate, left_out, nothing
 from tenfold.planning.plan_result import Plan
@@ -46,13 +47,14 @@ def plan(
     """
     assumed = assumptions(assume, levers)
     limits = slo if isinstance(slo, Slo) else Slo() if slo is None else Slo.load(slo)
+    owners = owner_state(ledger.log.store).note
     with ledger.session() as session:
         own = assumed.levers
         bill = own_bill(
             session, {one.name: (own[one.name].where or "true", one.allowed(limits, own[one.name])) for one in levers}
         )
         looks = {lever.name: lever.look(bill, own[lever.name]) for lever in levers}
-        notes = _notes(session.engine, looks, assumed, limits)
+        notes = (*_notes(session.engine, looks, assumed, limits), *([owners] if owners else []))
         return _planned(ledger, Portfolio(bill, levers, own), looks, assumed, limits, notes)
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import polars as pl
 
 from tenfold import charts, tables
-from tenfold.display import NONE, percent, sentence
+from tenfold.display import absent, percent, sentence
 from tenfold.money import shown
 from tenfold.reviewing.facts import Facts
 from tenfold.reviewing.page import Block, Grid, Heading, Lines, Made, Picture, Section, Skipped
@@ -63,7 +63,8 @@ _COSTS = Made(
 
 
 def _made(dimension: str) -> Made:
-    how = f"Exact cost grouped by {dimension}; the rows sum to the spend. (none) is what the log does not name."
+    how = f"Exact cost grouped by {dimension}; the rows sum to the spend. {absent(dimension)} is what the "
+    how += "log and the owner rules do not name." if dimension == "team" else "log does not name."
     return Made(f"made-by-{dimension}", f"Cost by {_words(dimension)}", how, "totals")
 
 
@@ -87,7 +88,8 @@ def _by(facts: Facts, dimension: str) -> list[Block]:
     mix = facts.composition(dimension)
     items = facts.reading.dimensions[dimension]
     top = ", ".join(
-        f"{item.value or NONE} {percent(Fraction(item.cost_pusd, facts.reading.spend_pusd))}" for item in items[:3]
+        f"{item.value or absent(dimension)} {percent(Fraction(item.cost_pusd, facts.reading.spend_pusd))}"
+        for item in items[:3]
     )
     words = _words(dimension)
     grid = tables.composition(

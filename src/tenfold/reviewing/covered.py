@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from tenfold import tables
-from tenfold.display import counted, percent
+from tenfold.display import counted, percent, sentence
+from tenfold.logs.owning import owner_state
+from tenfold.money import shown
 from tenfold.reviewing.facts import Facts
 from tenfold.reviewing.page import Block, Grid, Heading, Lines, Made, Prose, Section
 
@@ -33,6 +35,7 @@ def section(facts: Facts) -> Section:
             f"{counted(found.split_unknown_requests, 'request')} of {found.requests:,} do not tell which part of "
             "their input was cached: all of it is priced as uncached."
         )
+    lines += _owned(facts)
     if facts.undated_requests:
         lines.append(f"{counted(facts.undated_requests, 'request')} without a time belong to no quarter.")
     blocks: list[Block] = [Lines(tuple(lines), "made-coverage")]
@@ -40,6 +43,14 @@ def section(facts: Facts) -> Section:
         blocks += [Heading("Not priced"), _unpriced(facts)]
     blocks += [Heading("The data"), *_data(facts)]
     return Section("coverage", "Coverage", tuple(blocks), (_COVERAGE, _DATA))
+
+
+def _owned(facts: Facts) -> list[str]:
+    """Say how much of the spend has an owner, and whether the owner rules are those of now."""
+    mix = facts.composition("team")
+    ratio, note = mix.owned_ratio, owner_state(facts.ledger.log.store).note
+    said = [] if ratio is None else [f"Owned: {percent(ratio, 2)} of spend; {shown(mix.unowned_pusd)} is unallocated."]
+    return [*said, *([f"{sentence(note)}."] if note else [])]
 
 
 _COVERAGE = Made(

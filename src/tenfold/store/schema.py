@@ -138,6 +138,8 @@ REQUESTS: tuple[Column, ...] = (
         ("id_hash", "UBIGINT", "lower 64 bits of md5(dedup_key)"),
         ("price_key", "INTEGER", "row of price_keys: (provider, model, tier, region) from usage alone"),
         ("load_id", "INTEGER", "row of loads"),
+        ("team_logged", "VARCHAR", "team as the log says it; team is this or what the owner mapping says"),
+        ("feature_logged", "VARCHAR", "feature as the log says it"),
     ),
 )
 
@@ -158,6 +160,14 @@ REJECTS: tuple[Column, ...] = (
     Column("load_id", "INTEGER", "row of loads"),
 )
 
+TEXTS: tuple[Column, ...] = (
+    Column("load_id", "INTEGER", "row of loads"),
+    Column("source_line", "BIGINT", "line in the load's file, from 1", "line"),
+    Column("dedup_key", "VARCHAR", "as in requests: tells the calls of one line apart"),
+    Column("prompt", "VARCHAR", "what was asked, as logged: JSON or plain text"),
+    Column("response", "VARCHAR", "what was answered, as logged: JSON or plain text"),
+)
+
 LOADS: tuple[Column, ...] = (
     Column("load_id", "INTEGER", "number of the load"),
     Column("loaded_at", "TIMESTAMP", "when, UTC", "UTC"),
@@ -173,6 +183,7 @@ LOADS: tuple[Column, ...] = (
     Column("flagged", "BIGINT", "requests with flags", "count"),
     Column("ignored", "BIGINT", "lines of the format that carry no request", "count"),
     Column("buckets", "BIGINT", "rows of usage_buckets", "count"),
+    Column("version", "VARCHAR", "what an object store says of the content; NULL for what lies elsewhere"),
 )
 
 # Token counts that a report may give for a bucket, as in requests.
@@ -252,12 +263,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
     "price_keys": PRICE_KEYS,
     "rejects": REJECTS,
+    "texts": TEXTS,
     "loads": LOADS,
     "usage_buckets": USAGE_BUCKETS,
     "cube": CUBE,
     "meta": META,
 }
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 def ddl(table: str, *, temp: bool = False, name: str | None = None) -> str:

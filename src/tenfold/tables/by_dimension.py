@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from tenfold.display import METER_GROUPS, NONE, nothing_priced, percent, sentence
+from tenfold.display import METER_GROUPS, absent, nothing_priced, percent, sentence
 from tenfold.money import shown
 from tenfold.tables.html import table
 
@@ -58,7 +58,7 @@ def composition(
 
 class _Row:
     def __init__(self, row: dict[str, object], by: Sequence[str]) -> None:
-        self.names = [NONE if row[column] is None else str(row[column]) for column in by]
+        self.names = [absent(column) if row[column] is None else str(row[column]) for column in by]
         self.by = list(by)
         self.meters = {key.removesuffix("_pusd"): _int(value) for key, value in row.items() if key.endswith("_pusd")}
         self.cost = self.meters.pop("cost")

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from tenfold.errors import UsageError, near
 from tenfold.store.schema import TOKEN_COLUMNS
-from tenfold.usage.normalise import MAX_COUNT
+from tenfold.usage import attributes
+from tenfold.usage.paths import MAX_COUNT
 
 # Input, output, cache reads, cache writes and the long ones among those.
 Core: TypeAlias = tuple[int, int, int, int, int]
@@ -25,7 +26,8 @@ class Usage(Mapping[str, object]):
         cache_read_tokens: Input read from a prompt cache; part of ``input_tokens``.
         cache_write_tokens: Input written to a prompt cache; part of ``input_tokens``.
         cache_write_long_tokens: Written with the longer lifetime; part of ``cache_write_tokens``.
-        **others: Any other count of the requests table: ``reasoning_tokens``, ``web_searches``, ...
+        **others: Any other count of the requests table: ``reasoning_tokens``, ``web_searches``, ...; or, instead of
+            all of these, a span's attributes: ``**{"gen_ai.usage.input_tokens": 1200, ...}``.
     """
 
     __slots__ = ("_others", "_usual", "core")
@@ -42,7 +44,7 @@ class Usage(Mapping[str, object]):
         self._usual = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cache_write_long_tokens)
         self._others = others
         for name in others:
-            if name not in TOKEN_COLUMNS:
+            if name not in TOKEN_COLUMNS and name not in attributes.NAMES:
                 raise UsageError(f'unknown token name "{name}".{near(name, TOKEN_COLUMNS)}')
         # What the single price call can multiply at once; None where it must look closer.
         self.core: Core | None = None if others and any(others.values()) else core_of(*self._usual)

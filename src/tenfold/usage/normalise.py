@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from tenfold.errors import UsageError, near
 from tenfold.store.schema import TOKEN_COLUMNS
-from tenfold.usage.shape import LISTED, ZERO, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL, ZERO_WITHOUT_WRITES, UsageShape
+from tenfold.usage.paths import count, first, get, has, objects, plain, shown, word
+from tenfold.usage.shape import (
+    ZERO,
+    ZERO_BESIDE_CACHE,
+    ZERO_BESIDE_PARTS,
+    ZERO_BY_TOTAL,
+    ZERO_WITHOUT_WRITES,
+    UsageShape,
+    parts_of,
+)
 from tenfold.usage.shapes import SHAPES, SPECIALISES
 
-MAX_COUNT = 10**9
 # inference_geo values that name no price region.
 NO_REGION = frozenset({"global", "not_available", ""})
 _EXAMPLE = 'Write for example {"input_tokens": 1000, "output_tokens": 200}, or pass a provider\'s own usage object'
@@ -76,25 +82,25 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
     """
     # Billing pipelines hand over what they got: text, a list and None must not end in a stranger's error.
     if not isinstance(usage, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"usage {_shown(usage)} is no mapping of token names to counts. {_EXAMPLE}")
+        raise UsageError(f"usage {shown(usage)} is no mapping of token names to counts. {_EXAMPLE}")
     if not usage:
         raise UsageError(f"the usage is empty: it names no count. {_EXAMPLE}")
     kind = _shape(usage, shape)
     _refuse_iterations(usage)
     counts: dict[str, int | None] = {}
     for column, paths in kind.counts.items():
-        counts[column] = _first(usage, paths)
+        counts[column] = first(usage, paths)
     meters, written = _unknown_meters(usage, kind)
     _fill_writes(usage, kind, counts, written)
-    total = _first(usage, kind.total)
+    total = first(usage, kind.total)
     _fill_absent(usage, kind, counts, total)
     flags = _prove(usage, kind, counts, total)
     _fill_media(counts)
     _check_subsets(kind, counts)
-    tier = _word(usage, kind.tier)
-    if _word(usage, ("speed",)) == "fast":
+    tier = word(usage, kind.tier)
+    if word(usage, ("speed",)) == "fast":
         tier = "fast"
-    region = _word(usage, kind.region)
+    region = word(usage, kind.region)
     return Tokens(
         **counts,
         tier_hint=tier,
@@ -103,23 +109,6 @@ def tokens_from(usage: Mapping[str, object], *, shape: str | None = None) -> Tok
         flags=flags,
         shape=kind.name,
     )
-
-
-def most(name: str) -> int:
-    """Give the bound of a count, above which it is taken for a mistake.
-
-    Args:
-        name: Column or key.
-
-    Returns:
-        The first value that is too large; a million times more for tokens by time.
-    """
-    return MAX_COUNT * 10**6 if name == "cache_storage_token_s" else MAX_COUNT
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _shape(usage: Mapping[str, object], name: str | None) -> UsageShape:
@@ -143,10 +132,10 @@ _MOST_SEEN = 10_000
 
 
 def _recognised(usage: Mapping[str, object]) -> UsageShape:
-    fitting = [kind for kind in SHAPES.values() if any(all(_has(usage, k) for k in mark) for mark in kind.marks)]
+    fitting = [kind for kind in SHAPES.values() if any(all(has(usage, k) for k in mark) for mark in kind.marks)]
     weaker = {plain for kind in fitting for plain in SPECIALISES.get(kind.name, ())}
     # A key of tenfold's own beside a provider's marks is a second reading, not a plainer one.
-    if any(_has(usage, key) for key in TOKEN_COLUMNS if key not in {"input_tokens", "output_tokens"}):
+    if any(has(usage, key) for key in TOKEN_COLUMNS if key not in {"input_tokens", "output_tokens"}):
         weaker.discard("tenfold")
     found = [kind for kind in fitting if kind.name not in weaker]
     keys = ", ".join(sorted(map(str, usage)))
@@ -162,112 +151,20 @@ def _recognised(usage: Mapping[str, object]) -> UsageShape:
     return found[0]
 
 
-@cache
-def _parsed(path: str) -> tuple[re.Match[str] | None, tuple[str, ...], str]:
-    *above, leaf = path.split(".")
-    return LISTED.fullmatch(path), tuple(above), leaf
-
-
-def _get(usage: Mapping[str, object], path: str) -> object:
-    """Follow a path; None where a step is absent. A list path gives the sum of its entries of that kind."""
-    listed, above, leaf = _parsed(path)
-    if listed is not None:
-        entries = usage.get(listed["list"])
-        if entries is None:
-            return None
-        found = [
-            _count(_spelt(entry, listed["leaf"]), path) or 0
-            for entry in _objects(entries, listed["list"])
-            if _kind_of(entry, listed["key"], path) == listed["value"].lower()
-        ]
-        return sum(found)
-    node: Mapping[str, object] = usage
-    for step in above:
-        held = node.get(step)
-        if held is None:
-            return None
-        if not isinstance(held, Mapping):
-            raise UsageError(f"usage key {path}: expected an object at {step}, found {held!r}")
-        node = cast("Mapping[str, object]", held)
-    return node.get(leaf)
-
-
-def _spelt(entry: Mapping[str, object], name: str) -> object:
-    """Look a key up in camelCase or snake_case."""
-    plain = name.replace("_", "").lower()
-    return next((value for key, value in entry.items() if str(key).replace("_", "").lower() == plain), None)
-
-
-def _kind_of(entry: Mapping[str, object], key: str, path: str) -> str:
-    """Read what an entry counts; an enum of an SDK is its text."""
-    value = entry.get(key)
-    if value is not None and not isinstance(value, str):
-        raise UsageError(f"usage key {path}: {key} {value!r} is no text, so it does not say what is counted")
-    return "" if value is None else str.lower(value)
-
-
-def _objects(entries: object, key: str) -> Iterator[Mapping[str, object]]:
-    if not isinstance(entries, (list, tuple)):
-        raise UsageError(f"usage key {key}: expected a list, found {entries!r}")
-    for entry in cast("list[object]", entries):
-        if not isinstance(entry, Mapping):
-            raise UsageError(f"usage key {key}: expected a list of objects, found {entry!r} in it")
-        yield cast("Mapping[str, object]", entry)
-
-
-def _has(usage: Mapping[str, object], path: str) -> bool:
-    head, _, rest = path.partition(".")
-    if not rest:
-        return head in usage
-    node = usage.get(head)
-    return isinstance(node, Mapping) and rest in cast("Mapping[str, object]", node)
-
-
-def _count(value: object, key: str) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"usage key {key}: {value!r} is not a count (a whole number of at least 0)")
-    limit = most(key)
-    if not 0 <= value < limit:
-        raise UsageError(f"usage key {key}: {value} is not a possible count (0 to {limit - 1:,})")
-    return value
-
-
-def _first(usage: Mapping[str, object], paths: tuple[str, ...]) -> int | None:
-    for path in paths:
-        value = _count(_get(usage, path), path)
-        if value is not None:
-            return value
-    return None
-
-
-def _word(usage: Mapping[str, object], paths: tuple[str, ...]) -> str | None:
-    for path in paths:
-        value = usage.get(path)
-        if value is not None and not isinstance(value, str):
-            raise UsageError(f"usage key {path}: {_shown(value)} is no text, so it does not say which price applies")
-        if value:
-            return value.lower()
-    return None
-
-
 def _unknown_meters(usage: Mapping[str, object], kind: UsageShape) -> tuple[tuple[str, ...], int | None]:
     """List counts in open objects that no meter is known for, and sum what those objects hold."""
     known = {path for paths in kind.counts.values() for path in paths} | set(kind.open_known)
     unknown: list[str] = []
     summed: int | None = None
     for name in kind.open_objects:
-        held = _get(usage, name)
+        held = get(usage, name)
         if held is None:
             continue
         if not isinstance(held, Mapping):
             raise UsageError(f"usage key {name}: expected an object, found {held!r}")
         for key, value in cast("Mapping[str, object]", held).items():
             path = f"{name}.{key}"
-            number = _count(value, path) or 0
+            number = count(value, path) or 0
             summed = (summed or 0) + number
             if number and path not in known:
                 unknown.append(path)
@@ -279,7 +176,7 @@ def _fill_writes(
 ) -> None:
     """Let the writes by lifetime give all writes where nothing else does, and never be more than they."""
     whole = counts.get("cache_write_tokens")
-    parts = [count for count in (_first(usage, (path,)) for path in kind.write_split) if count is not None]
+    parts = [count for count in (first(usage, (path,)) for path in kind.write_split) if count is not None]
     if parts:
         written = sum(parts)
         whole = whole or None
@@ -306,11 +203,13 @@ def _fill_absent(
             known_zero = counts.get("cache_write_tokens") == 0
         elif rule == ZERO_BESIDE_CACHE:
             known_zero = any(counts.get(name) for name in _CACHE)
+        elif rule == ZERO_BESIDE_PARTS:
+            known_zero = any(counts.get(name) is not None for name in parts_of(kind.counts))
         elif rule == ZERO_BY_TOTAL:
             known_zero = total is not None and total == inputs
         else:
             below = column in _CACHE and inputs is not None and inputs < kind.zero_below
-            known_zero = below or any(_get(usage, path) is not None for path in rule.split("|"))
+            known_zero = below or any(get(usage, path) is not None for path in rule.split("|"))
         if known_zero:
             counts[column] = 0
 
@@ -319,8 +218,8 @@ def _prove(
     usage: Mapping[str, object], kind: UsageShape, counts: dict[str, int | None], total: int | None
 ) -> tuple[str, ...]:
     """Make the totals inclusive: by the declared convention, unless the reported total proves another."""
-    beside_in = _first(usage, kind.input_beside) or 0
-    beside_out = _first(usage, kind.output_beside) or 0
+    beside_in = first(usage, kind.input_beside) or 0
+    beside_out = first(usage, kind.output_beside) or 0
     inputs, outputs = counts.get("input_tokens"), counts.get("output_tokens")
     if inputs is None or outputs is None:
         total = None
@@ -361,7 +260,7 @@ def _prove(
 def _refuse_iterations(usage: Mapping[str, object]) -> None:
     """Anthropic's iterations of other kinds than the answer itself are billed beside the top-level counts."""
     entries = usage.get("iterations")
-    for entry in _objects(entries, "iterations") if entries else ():
+    for entry in objects(entries, "iterations") if entries else ():
         if entry.get("type") not in (None, "message"):
             raise UsageError(
                 f'ambiguous usage: its iterations hold a "{entry.get("type")}", which is billed beside the top-level '
@@ -374,9 +273,9 @@ def _fill_media(counts: dict[str, int | None]) -> None:
     cached = {kind: counts.get(f"cache_read_{kind}_tokens") or 0 for kind in ("audio", "image", "video")}
     if counts.get("cache_read_tokens") is None and any(cached.values()):
         counts["cache_read_tokens"] = sum(cached.values())
-    for kind, count in cached.items():
-        if count and counts.get(f"input_{kind}_tokens") is None:
-            counts[f"input_{kind}_tokens"] = count
+    for kind, tokens in cached.items():
+        if tokens and counts.get(f"input_{kind}_tokens") is None:
+            counts[f"input_{kind}_tokens"] = tokens
 
 
 def _unproven(kind: UsageShape, why: str) -> str:
@@ -404,7 +303,9 @@ def _check_subsets(kind: UsageShape, counts: dict[str, int | None]) -> None:
         held = sum(counts.get(part) or 0 for part in parts)
         if limit is not None and held > limit:
             named = " + ".join(
-                f"{kind.counts[part][0]} {counts[part]}" for part in parts if counts.get(part) and part in kind.counts
+                f"{plain(kind.counts[part][0])} {counts[part]}"
+                for part in parts
+                if counts.get(part) and part in kind.counts
             )
-            above = f"{kind.counts[whole][0]} {limit}"
+            above = f"{plain(kind.counts[whole][0])} {limit}"
             raise UsageError(f"impossible usage: {named} is more than {above}, of which it is a part")

@@ -6,18 +6,46 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 # What an absent count means, beside "unknown" (the default). An object without any count says nothing at all.
 ZERO = "zero"  # the provider leaves zeros out
 ZERO_WITHOUT_WRITES = "zero_without_writes"  # nothing written, so nothing written for long
 ZERO_BESIDE_CACHE = "zero_beside_cache"  # an object cut down to its cache counts has nothing uncached
 ZERO_BY_TOTAL = "zero_by_total"  # the reported total is the input alone (embeddings)
-NAMED_RULES = frozenset({ZERO, ZERO_WITHOUT_WRITES, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL})
+ZERO_BESIDE_PARTS = "zero_beside_parts"  # another part of a total is said
+NAMED_RULES = frozenset({ZERO, ZERO_WITHOUT_WRITES, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL, ZERO_BESIDE_PARTS})
+WHOLES = frozenset({"input_tokens", "output_tokens"})
 # Any other rule is the path of a details object (or several, between bars): where one stands, an absent key is 0.
 
+# A dot between names; one within a name is written with a backslash, as in the keys of a span's attributes.
+_DOT = re.compile(r"(?<!\\)\.")
 # A path that sums a list's entries of one kind.
 LISTED = re.compile(r"(?P<list>\w+)\[(?P<key>\w+)=(?P<value>\w+)\]\.(?P<leaf>\w+)")
+
+
+def steps(path: str) -> list[str]:
+    r"""Split a dotted path; ``\.`` is a dot within a name.
+
+    Args:
+        path: The path.
+
+    Returns:
+        Its names.
+    """
+    return [step.replace("\\.", ".") for step in _DOT.split(path)]
+
+
+def parts_of(counts: Iterable[str]) -> tuple[str, ...]:
+    """List a shape's counts that are parts of a total.
+
+    Args:
+        counts: Its token columns.
+
+    Returns:
+        The parts.
+    """
+    return tuple(name for name in counts if name not in WHOLES)
 
 
 class UsageShape(NamedTuple):

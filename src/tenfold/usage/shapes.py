@@ -7,7 +7,15 @@ One table, read by the log readers (as SQL) and by the single price call (as Pyt
 from __future__ import annotations
 
 from tenfold.store.schema import TOKEN_COLUMNS
-from tenfold.usage.shape import ZERO, ZERO_BESIDE_CACHE, ZERO_BY_TOTAL, ZERO_WITHOUT_WRITES, UsageShape
+from tenfold.usage import attributes
+from tenfold.usage.shape import (
+    ZERO,
+    ZERO_BESIDE_CACHE,
+    ZERO_BESIDE_PARTS,
+    ZERO_BY_TOTAL,
+    ZERO_WITHOUT_WRITES,
+    UsageShape,
+)
 
 # OpenAI caches nothing below this many input tokens, so missing details hide no cached token there.
 OPENAI_CACHE_MINIMUM = 1024
@@ -329,6 +337,21 @@ CODEX = UsageShape(
     total_proves=False,
 )
 
+
+def _flat(*names: str) -> tuple[str, ...]:
+    return tuple(name.replace(".", "\\.") for name in names)
+
+
+# The attributes of a span, as they stand on it: flat, with dots in their names.
+SPAN = UsageShape(
+    name="opentelemetry",
+    counts={column: _flat(*names) for column, names in attributes.COUNTS.items()},
+    marks=_any_of(*_flat(*attributes.COUNTS["input_tokens"], *attributes.COUNTS["output_tokens"])),
+    total=_flat(*attributes.TOTAL),
+    absent={"cache_read_tokens": ZERO_BESIDE_PARTS, "cache_write_tokens": ZERO_BESIDE_PARTS},
+    tier=_flat(*attributes.SERVICE_TIER),
+)
+
 SHAPES: dict[str, UsageShape] = {
     shape.name: shape
     for shape in (
@@ -346,6 +369,7 @@ SHAPES: dict[str, UsageShape] = {
         TOKEN_DETAILS,
         LITELLM,
         CODEX,
+        SPAN,
     )
 }
 # A more particular shape's marks imply the plainer one's, which then is no second reading.

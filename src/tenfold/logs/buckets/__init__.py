@@ -10,7 +10,9 @@ from tenfold.logs.buckets.base import BucketReader
 from tenfold.logs.buckets.focus import FOCUS
 from tenfold.logs.buckets.openai_org import OPENAI_ORG_COSTS, OPENAI_ORG_USAGE
 from tenfold.logs.buckets.prometheus import PROMETHEUS
+from tenfold.logs.buckets.tables import header
 from tenfold.logs.buckets.vllm_bench import VLLM_BENCH
+from tenfold.logs.detect import is_parquet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,5 +41,5 @@ def bucket_reader(file: Path, name: str | None) -> BucketReader | None:
     """
     if name is not None:
         return next((reader for reader in BUCKET_READERS if reader.name == name), None)
-    head = files.head(file).decode("utf-8", "replace")
+    head = header(file) if is_parquet(file) else files.head(file).decode("utf-8", "replace")
     return next((reader for reader in BUCKET_READERS if reader.fits(head)), None)

@@ -86,11 +86,13 @@ def _is_report(key: str, head: str) -> bool:
 
 ANTHROPIC_USAGE = BucketReader(
     name="anthropic_usage_report",
+    holds="tokens and searches by day or hour",
     fits=partial(_is_report, "uncached_input_tokens"),
     read=partial(pages.read, each=_usage),
 )
 ANTHROPIC_COSTS = BucketReader(
     name="anthropic_cost_report",
+    holds="amounts billed by day, in cents",
     fits=partial(_is_report, "amount"),
     read=partial(pages.read, each=_costs),
 )

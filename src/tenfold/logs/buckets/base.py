@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _STEP = Decimal("0.000000000001")
 _END = 10**18
@@ -54,12 +54,14 @@ class Source:
     """A file's text with its line numbers.
 
     Args:
-        text: The content.
+        text: The content; of Parquet its columns alone.
         zone: Zone that naive times mean.
+        rows: Numbers and cells of a Parquet file's rows.
     """
 
     text: str
     zone: str | None = None
+    rows: Iterable[tuple[int, dict[str, str]]] | None = None
     _breaks: list[int] = field(default_factory=list[int])
 
     def line(self, position: int) -> int:
@@ -85,12 +87,16 @@ class BucketReader:
         fits: Tells a file by its beginning.
         read: Reads a file.
         repeats: Two equal rows of one file are two charges.
+        holds: What its rows say, in words (`tenfold formats`).
+        containers: What it comes in.
     """
 
     name: str
     fits: Callable[[str], bool]
     read: Callable[[Source], Iterator[Found]]
     repeats: bool = False
+    holds: str = ""
+    containers: tuple[str, ...] = ("JSON",)
 
 
 def decoded(text: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""FOCUS 1.0 to 1.4 cost and usage files (CSV): one row a charge and kind of amount, never to be added across kinds.
+"""FOCUS 1.0 to 1.4 cost and usage files (CSV, Parquet): one row a charge and kind of amount, never to be added up.
 
 Only rows about models are kept. A date whose order is not proven by its file is an error that names the column.
 """
@@ -44,28 +44,18 @@ _METERS = (
 
 
 def _read(source: Source) -> Iterator[Found]:
-    lines = csv.reader(io.StringIO(source.text.removeprefix("\ufeff"), newline=""))
-    try:
-        header = [name.strip() for name in next(lines)]
-    except csv.Error as error:
-        raise LogFormatError(f"the header cannot be read: {error}") from error
     rows: list[tuple[int, dict[str, str]]] = []
-    start = lines.line_num + 1
-    try:
-        for cells in lines:
-            line, start = start, lines.line_num + 1
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                yield Found(line, None, f"{len(cells)} cells where the header has {len(header)}")
-                continue
-            rows.append((line, {name: cell.strip() for name, cell in zip(header, cells, strict=True)}))
-    except csv.Error as error:
-        yield Found(start, None, f"not valid CSV: {error}")
+    if source.rows is not None:
+        rows.extend(source.rows)
+    else:
+        for line, row, reason in _cells(source):
+            if row is None:
+                yield Found(line, None, reason)
+            else:
+                rows.append((line, row))
     month_first = _month_first([row for _, row in rows])
-    told = {"ServiceCategory", "ServiceSubcategory", "SkuMeter"} & set(header)
     for line, row in rows:
-        if told and not _is_model(row):
+        if row.keys() & {"ServiceCategory", "ServiceSubcategory", "SkuMeter"} and not _is_model(row):
             yield Found(line, None)
             continue
         try:
@@ -74,6 +64,27 @@ def _read(source: Source) -> Iterator[Found]:
             yield Found(line, None, str(error), error.path)
         else:
             yield from (Found(line, one) for one in made)
+
+
+def _cells(source: Source) -> Iterator[tuple[int, dict[str, str] | None, str]]:
+    """Read CSV: line, its cells by column, and why there are none."""
+    lines = csv.reader(io.StringIO(source.text.removeprefix("\ufeff"), newline=""))
+    try:
+        header = [name.strip() for name in next(lines)]
+    except csv.Error as error:
+        raise LogFormatError(f"the header cannot be read: {error}") from error
+    start = lines.line_num + 1
+    try:
+        for cells in lines:
+            line, start = start, lines.line_num + 1
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                yield line, None, f"{len(cells)} cells where the header has {len(header)}"
+                continue
+            yield line, {name: cell.strip() for name, cell in zip(header, cells, strict=True)}, ""
+    except csv.Error as error:
+        yield start, None, f"not valid CSV: {error}"
 
 
 def _is_model(row: Mapping[str, str]) -> bool:
@@ -213,4 +224,11 @@ def _fits(head: str) -> bool:
     return all(name in first for name in ("BilledCost", "ChargePeriodStart", "BillingPeriodStart"))
 
 
-FOCUS = BucketReader(name="focus", fits=_fits, read=_read, repeats=True)
+FOCUS = BucketReader(
+    name="focus",
+    fits=_fits,
+    read=_read,
+    repeats=True,
+    holds="list, billed and effective cost by charge",
+    containers=("CSV", "Parquet"),
+)

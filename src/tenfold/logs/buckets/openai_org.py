@@ -99,11 +99,13 @@ def _holds(words: str, head: str) -> bool:
 
 OPENAI_ORG_USAGE = BucketReader(
     name="openai_org_usage",
+    holds="tokens, calls and other units by minute, hour or day",
     fits=partial(_holds, '"organization.usage.'),
     read=partial(pages.read, each=_usage),
 )
 OPENAI_ORG_COSTS = BucketReader(
     name="openai_org_costs",
+    holds="amounts billed by day, in dollars",
     fits=partial(_holds, '"organization.costs.result"'),
     read=partial(pages.read, each=_costs),
 )

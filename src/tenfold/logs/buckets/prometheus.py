@@ -109,4 +109,6 @@ def _fits(head: str) -> bool:
     return bool(lines) and any(line.startswith(_SERVERS) and _LINE.fullmatch(line.strip()) for line in lines)
 
 
-PROMETHEUS = BucketReader(name="prometheus", fits=_fits, read=_read)
+PROMETHEUS = BucketReader(
+    name="prometheus", fits=_fits, read=_read, holds="counters of a server, as they stood", containers=("text",)
+)

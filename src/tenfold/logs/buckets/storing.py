@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold.errors import LogFormatError
 from tenfold.logs import files
-from tenfold.logs.buckets import BUCKET_READERS
+from tenfold.logs.buckets import BUCKET_READERS, tables
 from tenfold.logs.buckets.base import Source
+from tenfold.logs.detect import is_parquet
 from tenfold.store import schema
 from tenfold.store.database import quoted
 
@@ -56,6 +57,7 @@ def stage(
     load_id: int,
     zone: str | None,
     constants: Mapping[str, str],
+    name: str,
 ) -> Read:
     """Read a file's buckets into the temporary table `new_buckets`.
 
@@ -67,6 +69,7 @@ def stage(
         load_id: Row of `loads`.
         zone: Zone that naive times mean.
         constants: Column -> value for every row.
+        name: What the database calls the file.
 
     Returns:
         Counts.
@@ -79,36 +82,41 @@ def stage(
     rows: list[dict[str, object]] = []
     rejected = ignored = 0
     try:
-        for line, row, reason, path in reader.read(Source(_text(file, reader), zone)):
+        for line, row, reason, path in reader.read(_source(file, reader, zone)):
             if row is not None:
                 held = {**row, **given, "source_format": reader.name, "source_line": line}
-                rows.append({**held, "bucket_key": _key(held), "source_file": str(file), "load_id": load_id})
+                rows.append({**held, "bucket_key": _key(held), "source_file": name, "load_id": load_id})
             elif reason:
                 rejected += 1
-                values = [str(file), line, reason, path, load_id]
+                values = [name, line, reason, path, load_id]
                 connection.execute("INSERT INTO new_rejects VALUES (?, ?, ?, ?, NULL, ?)", values)
             else:
                 ignored += 1
     except LogFormatError as error:
-        raise LogFormatError(f"{file}: {error}") from error
+        raise LogFormatError(f"{name}: {error}") from error
     kept = rows if reader.repeats else list({str(row["bucket_key"]): row for row in rows}.values())
     _insert(connection, kept, folder / "buckets.jsonl")
     return Read(len(kept), rejected, ignored, len(rows) - len(kept))
 
 
-def _text(file: Path, reader: BucketReader) -> str:
+def _source(file: Path, reader: BucketReader, zone: str | None) -> Source:
+    rows = tables.rows(file) if is_parquet(file) else None
+    source = Source(_text(file) if rows is None else tables.header(file), zone, rows)
+    if not reader.fits(source.text[:_HEAD]):
+        raise LogFormatError(f"does not look like {reader.name}. Leave --format out to have the format told")
+    return source
+
+
+def _text(file: Path) -> str:
     pieces: list[bytes] = []
     try:
         pieces.extend(files.chunks(file))
     except files.TruncatedArchive as broken:
         raise LogFormatError(f"{broken.damage}. Get the file again") from broken
     try:
-        text = b"".join(pieces).decode("utf-8")
+        return b"".join(pieces).decode("utf-8")
     except UnicodeDecodeError as error:
         raise LogFormatError(f"not valid UTF-8 at byte {error.start + 1}") from error
-    if not reader.fits(text[:_HEAD]):
-        raise LogFormatError(f"does not look like {reader.name}. Leave --format out to have the format told")
-    return text
 
 
 def _key(row: Mapping[str, object]) -> str:

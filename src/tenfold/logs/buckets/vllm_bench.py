@@ -71,4 +71,6 @@ def _fits(head: str) -> bool:
     return all(f'"{key}"' in head for key in ("total_input_tokens", "total_output_tokens", "request_throughput"))
 
 
-VLLM_BENCH = BucketReader(name="vllm_bench", fits=_fits, read=_read)
+VLLM_BENCH = BucketReader(
+    name="vllm_bench", fits=_fits, read=_read, holds="totals and measures of a run", containers=("JSON", "JSON lines")
+)

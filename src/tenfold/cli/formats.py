@@ -1,0 +1,27 @@
+"""``tenfold formats``: the log formats that are read, and what each can and cannot say."""
+
+from __future__ import annotations
+
+from tenfold.cli.common import Json, Screen, plain_table, print_json
+from tenfold.logs.catalogue import formats as all_formats
+
+
+def formats(json: Json = False) -> None:
+    """List the log formats that are read: containers, how counts add up, what is one request, what a load must say."""
+    found = all_formats()
+    if json:
+        print_json({"formats": found})
+        return
+    screen = Screen()
+    for becomes in ("requests", "usage_buckets"):
+        screen.line(f"into {becomes}", style="bold")
+        table = plain_table(("format", False), ("comes as", False), ("carries", False))
+        for one in (one for one in found if one["becomes"] == becomes):
+            table.add_row(one["name"], ", ".join(one["containers"]), ", ".join(one["carries"]))
+        screen.table(table)
+        screen.line()
+    for one in (one for one in found if one["becomes"] == "requests"):
+        screen.line(one["name"], style="bold")
+        told = [("input counts", one["convention"]), ("one request", one["one_request"]), ("merged", one["merges"])]
+        screen.said([*told, *(("to be said", option) for option in one["must_be_set"])])
+    screen.line("Any other CSV, JSON lines or Parquet: --map FILE. One format for all files of a load: --format NAME")

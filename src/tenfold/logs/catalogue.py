@@ -1,0 +1,80 @@
+"""What each format is, for people: told from the readers themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from tenfold.logs import READERS
+from tenfold.logs.buckets import BUCKET_READERS
+
+if TYPE_CHECKING:
+    from tenfold.logs.base import Reader
+    from tenfold.logs.buckets import BucketReader
+
+_CONTAINERS = {"ndjson": ("JSON lines", "JSON"), "csv": ("CSV",), "parquet": ("Parquet",)}
+# What rows may carry beside counts -> the columns that say it.
+_CARRIED = {
+    "latency": ("duration_ms", "ttft_ms"),
+    "cost": ("cost_logged_usd",),
+    "owner": ("team", "feature", "project", "user_id", "api_key_id", "org"),
+    "session": ("session_id", "trace_id"),
+}
+_LATER = "equal ids whose counts only grow are one request, the fullest line"
+_NONE = "nothing: lines are kept, equal ones flagged dup_suspect"
+
+
+class Format(TypedDict):
+    """One format, as ``tenfold formats --json`` lists it.
+
+    ``becomes`` is ``requests`` or ``usage_buckets``; ``convention`` says whether the input count includes cached tokens
+    (``inclusive``) or leaves them out (``exclusive``); ``must_be_set`` are options of ``tenfold load``.
+    """
+
+    name: str
+    containers: list[str]
+    becomes: str
+    convention: str
+    one_request: str
+    merges: str
+    carries: list[str]
+    must_be_set: list[str]
+
+
+def formats() -> list[Format]:
+    """List the formats that a load reads without a map.
+
+    Returns:
+        All of them, in the order in which they are tried.
+    """
+    return [*map(_of_requests, READERS), *map(_of_buckets, BUCKET_READERS)]
+
+
+def _of_requests(reader: Reader) -> Format:
+    declared = "exclusive" if reader.shape.includes_cache is False else "inclusive"
+    proved = " (checked by the reported total)" if reader.total or reader.shape.total else ""
+    filled = {column for column, sql in reader.fields.items() if sql != "NULL"}
+    carries = [what for what, columns in _CARRIED.items() if filled & set(columns)]
+    return Format(
+        name=reader.name,
+        containers=[name for kind in reader.kinds for name in _CONTAINERS[kind]],
+        becomes="requests",
+        convention=reader.convention or declared + proved,
+        one_request=reader.one_request or _NONE,
+        merges=reader.merges or (_LATER if reader.one_request else "none"),
+        carries=[*carries, *(["text"] if reader.text else [])],
+        must_be_set=list(reader.unsaid),
+    )
+
+
+def _of_buckets(reader: BucketReader) -> Format:
+    each = "equal rows of one file are charges of their own" if reader.repeats else "a row's dimensions and time"
+    return Format(
+        name=reader.name,
+        containers=list(reader.containers),
+        becomes="usage_buckets",
+        convention="as reported",
+        one_request=each,
+        merges="a row that a later file says too replaces it",
+        carries=[reader.holds],
+        must_be_set=[],
+    )
