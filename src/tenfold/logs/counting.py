@@ -20,7 +20,7 @@ from tenfold.usage.shape import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tenfold.logs.base import Children, Reader
     from tenfold.usage.shape import UsageShape
@@ -45,9 +45,10 @@ class Counts:
     Args:
         reader: The format.
         child: Its further rows, which have a usage object of their own.
+        left: Leaves places that hold nothing out of a value.
     """
 
-    def __init__(self, reader: Reader, child: Children | None) -> None:
+    def __init__(self, reader: Reader, child: Children | None, left: Callable[[str], str]) -> None:
         shape, root = reader.shape, child.usage if child else reader.usage
         self.shape = shape
         total = reader.total if reader.total and not child else usage_sql(shape, root, shape.total)
@@ -60,7 +61,8 @@ class Counts:
             "beside_output": usage_sql(shape, root, shape.output_beside),
             "open_sum": _open_sum(shape, root),
         }
-        self.raw = {name: text for name, text in written.items() if text != _UNKNOWN}
+        kept = {name: left(text) for name, text in written.items()}
+        self.raw = {name: text for name, text in kept.items() if text != _UNKNOWN}
         self.there = {name for name in schema.TOKEN_COLUMNS if name in self.raw or shape.absent.get(name)}
         if "cache_write_long_tokens" in self.there or "open_sum" in self.raw:
             self.there.add("cache_write_tokens")

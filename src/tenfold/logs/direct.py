@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from tenfold.logs import batch
 from tenfold.logs.base import TEXT
-from tenfold.logs.normalise import DETOUR, Direct, insert_sql
-from tenfold.logs.raw import raw_parquet, raw_rows
+from tenfold.logs.normalise import DETOUR, Direct, insertion
+from tenfold.logs.raw import SURPRISE, raw_parquet, raw_rows, raw_tree
 from tenfold.logs.text.fields import TYPE
 
 if TYPE_CHECKING:
@@ -50,6 +51,20 @@ def can_take(job: Job) -> bool:
     return is_one_to_one and job.part.size >= LEAST_BYTES and (job.held.kind == "parquet" or job.is_plain)
 
 
+def expected(job: Job) -> Job:
+    """Expect what a file's first lines show: a key that none of them has is not looked into.
+
+    Args:
+        job: A slice.
+
+    Returns:
+        It, with what is taken to be absent.
+    """
+    if job.held.kind != "ndjson":
+        return job
+    return job._replace(absent=frozenset(raw_tree(job.reader)) - frozenset(job.held.columns))
+
+
 def read(
     connection: duckdb.DuckDBPyConnection,
     job: Job,
@@ -80,14 +95,15 @@ def read(
         rows = raw_parquet(connection, job) if job.held.kind == "parquet" else raw_rows(job)
         if job.reader.text:
             rows = f"SELECT *, NULL::{TYPE} AS {TEXT} FROM ({rows})"
-        direct = Direct(f"({rows})", source_file, load_id, _detour(job))
-        sql = insert_sql(job.reader, zone=zone, constants=constants, direct=direct)
-        added = int(connection.execute(sql).fetchall()[0][0])
+        direct = Direct(f"({rows})", source_file, load_id, _detour(job), _absent(job))
+        filled = insertion(job.reader, zone=zone, constants=constants, direct=direct)
+        batch.widen(connection, filled.columns)
+        added = int(connection.execute(filled.sql).fetchall()[0][0])
         _check_all(job, added)
-        # Rows are in the file's order, and so are their numbers in the table.
-        fresh = f"load_id = {load_id} AND source_line IS NULL"
-        first = f"{1 + job.head_lines + job.part.shift} - (SELECT min(rowid) FROM batch WHERE {fresh})"
-        connection.execute(f"UPDATE batch SET source_line = rowid + {first} WHERE {fresh}")
+        if not job.is_numbered:  # rows are in the file's order, and so are their numbers in the table
+            fresh = f"load_id = {load_id} AND source_line IS NULL"
+            first = f"{1 + job.head_lines + job.part.shift} - (SELECT min(rowid) FROM batch WHERE {fresh})"
+            connection.execute(f"UPDATE batch SET source_line = rowid + {first} WHERE {fresh}")
         connection.execute("COMMIT")
     except (duckdb.Error, UnicodeDecodeError) as error:
         connection.execute("ROLLBACK")
@@ -96,6 +112,12 @@ def read(
         connection.execute("ROLLBACK")
         raise
     return added
+
+
+def _absent(job: Job) -> frozenset[str]:
+    """List the reader's columns that the slice does not have, in lower case as tables may spell them."""
+    names = {name.lower() for name in (job.absent if job.held.kind == "ndjson" else raw_tree(job.reader))}
+    return frozenset(names - (set() if job.held.kind == "ndjson" else {name.lower() for name in job.held.columns}))
 
 
 def _check_all(job: Job, added: int) -> None:
@@ -115,4 +137,6 @@ def _detour(job: Job) -> str:
     ]
     if reader.text:
         conditions += [f"({reader.text.prompt}) IS NOT NULL", f"({reader.text.response}) IS NOT NULL"]
+    if job.absent:
+        conditions.append(f"r.{SURPRISE}")
     return " OR ".join(f"coalesce({condition}, false)" for condition in conditions)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from tenfold.errors import LogFormatError
-from tenfold.logs import cube, direct, slices, sources
+from tenfold.logs import batch, cube, direct, slices, sources
+from tenfold.logs.base import tree
 from tenfold.logs.buckets import BucketReader, storing
 from tenfold.logs.log import Summary
-from tenfold.logs.normalise import PART, insert_sql
+from tenfold.logs.normalise import LINE, PART, insertion
 from tenfold.logs.plans import NAMED
 from tenfold.logs.progress import Progress, Step
 from tenfold.logs.publish import publish
 from tenfold.logs.raw import Job, unreadable
+from tenfold.logs.sieve import sieve
 from tenfold.logs.stage import NeedsWholeError, Staged, stage
 from tenfold.logs.text.columns import STAGED as STAGED_TEXTS
 from tenfold.prices import price_book
@@ -94,7 +97,8 @@ class Load:
             LogFormatError: A file cannot be read; nothing was loaded.
         """
         self.clean()
-        staging = {"requests": "batch", "rejects": "new_rejects", "loads": "new_loads", "usage_buckets": storing.STAGED}
+        batch.make(self.connection)
+        staging = {"rejects": "new_rejects", "loads": "new_loads", "usage_buckets": storing.STAGED}
         staging["texts"] = STAGED_TEXTS
         for table, name in staging.items():
             self.connection.execute(schema.ddl(table, temp=True, name=name))
@@ -195,22 +199,37 @@ class Load:
             return self._read_parts(job, [job.part], plan, load_id, tell)
 
     def _read_parts(self, job: Job, parts: Iterable[slices.Slice], plan: Plan, load_id: int, tell: _Teller) -> Staged:
-        total, is_direct = Staged(0, 0, 0), True
+        total = Staged(0, 0, 0)
         rows, rejected = self.rows, self.rejected
+        ways = [direct.expected(job), job]
         for part in parts:
-            here = job._replace(part=part)
-            if is_direct and direct.can_take(here):
+            added, is_broken = None, False
+            while ways and added is None and not is_broken and direct.can_take(ways[0]._replace(part=part)):
                 try:
-                    added = self._read_directly(here, plan, load_id)
+                    added = self._read_directly(ways[0]._replace(part=part), plan, load_id)
                 except direct.LongerWayError as error:
-                    is_direct = not error.is_kind
-                    added = self._read_staged(here._replace(is_broken=not error.is_kind), plan, load_id)
-            else:
-                added = self._read_staged(here, plan, load_id)
+                    is_broken = not error.is_kind
+                    ways = ways if is_broken else ways[1:]
+            if is_broken and job.held.kind == "ndjson":
+                added = self._read_sieved(ways[0]._replace(part=part), plan, load_id)
+            if added is None:
+                added = self._read_staged(job._replace(part=part, is_broken=is_broken), plan, load_id)
             total = Staged(*(before + more for before, more in zip(total, added, strict=True)))
             self.rows, self.rejected = rows + total.rows, rejected + total.rejected
             tell(part.size, self)
         return total
+
+    def _read_sieved(self, job: Job, plan: Plan, load_id: int) -> Staged | None:
+        """Read the lines that look good directly, and the others one by one; None where a line only looked good."""
+        with slices.copy() as (file, path):
+            kept, odd = sieve(job.part.numbered(), tree(job.reader.leaves), job.reader.unpacked, file, LINE)
+            good = replace(job.part, file=path, packing="none", lines=kept)
+            try:
+                added = self._read_directly(job._replace(part=good, is_numbered=True), plan, load_id)
+            except direct.LongerWayError:
+                return None
+        others = self._read_staged(job._replace(only=odd, absent=frozenset()), plan, load_id)
+        return Staged(*(one + more for one, more in zip(added, others, strict=True)))
 
     def _read_directly(self, job: Job, plan: Plan, load_id: int) -> Staged:
         rows = direct.read(
@@ -257,9 +276,10 @@ class Load:
         reader = self.raw_kind[0]
         for child in (None, *reader.children):
             if child is None or self._one(f"SELECT count(*) FROM raw r WHERE len({child.each}) > 0"):
-                sql = insert_sql(reader, zone=self.zone, constants=self.constants, child=child)
+                filled = insertion(reader, zone=self.zone, constants=self.constants, child=child)
+                batch.widen(self.connection, filled.columns)
                 try:
-                    self.connection.execute(sql)
+                    self.connection.execute(filled.sql)
                 except duckdb.Error as error:
                     names = self.connection.execute("SELECT source_file FROM sources").fetchall()
                     raise unreadable(", ".join(row[0] for row in names[:NAMED]), reader.name, error) from error

@@ -115,7 +115,9 @@ def check_columns(file: Path, held: Content) -> None:
         LogFormatError: Names the column and the nearest known one.
     """
     for name in held.columns:
-        if name.endswith("_tokens") and name not in (*COLUMNS, _TOTAL):
+        # What one line among many says alone is a damaged key: its count is unknown there, and no reason to stop.
+        is_damage = len(held.records) > 1 and sum(name in record for record in held.records) == 1
+        if name.endswith("_tokens") and name not in (*COLUMNS, _TOTAL) and not is_damage:
             raise LogFormatError(
                 f'{file}: column "{name}" is none of tenfold\'s.{near(name, COLUMNS)} '
                 "Rename it, or say what it means with --map FILE"

@@ -5,6 +5,7 @@ Nothing is clamped: an impossible count becomes NULL and the row says so in `fla
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold.logs import sql
@@ -43,6 +44,24 @@ _OWN = {
 _TOLD = tuple(c.name for c in schema.REQUESTS if c.name not in _OWN and c.name not in schema.TOKEN_COLUMNS)
 
 
+_NULL = "NULL"
+# A value of the raw row, and the first known one of several.
+_PLACE = re.compile(r'r\.(?:"([^"]+)"|(\w+))(?:\."[^"]+"|\.\w+)*(?:::VARCHAR)?')
+_PLACES = re.compile(rf"coalesce\((?:{_PLACE.pattern}(?:, )?)+\)|{_PLACE.pattern}")
+
+
+class Insertion(NamedTuple):
+    """What fills `batch`.
+
+    Args:
+        sql: The statement.
+        columns: Columns of requests that it fills; `batch` must have them, the others are unknown.
+    """
+
+    sql: str
+    columns: tuple[str, ...]
+
+
 class Direct(NamedTuple):
     """Rows that are read and projected in one pass, without a table between.
 
@@ -51,22 +70,38 @@ class Direct(NamedTuple):
         source_file: The file's public name.
         load_id: Row of `loads`.
         detour: SQL condition over ``r`` of a line that this way cannot take; one ends the statement with ``DETOUR``.
+        absent: Columns of ``r`` that hold nothing: what is read from them alone need not be computed.
     """
 
     rows: str
     source_file: str
     load_id: int
     detour: str
+    absent: frozenset[str] = frozenset()
+
+    def left(self, value: str) -> str:
+        """Leave what holds nothing out of a value that is read from one of several places.
+
+        Args:
+            value: SQL over ``r``.
+
+        Returns:
+            SQL; NULL where no place is left, itself where it is more than places.
+        """
+        if not self.absent or not _PLACES.fullmatch(value):
+            return value
+        held = [place[0] for place in _PLACE.finditer(value) if (place[1] or place[2]).lower() not in self.absent]
+        return f"coalesce({', '.join(held)})" if held else _NULL
 
 
-def insert_sql(
+def insertion(
     reader: Reader,
     *,
     zone: str | None,
     constants: Mapping[str, str],
     child: Children | None = None,
     direct: Direct | None = None,
-) -> str:
+) -> Insertion:
     """Write the statement that turns raw rows into rows of `batch`.
 
     The rows are those of `raw`, where `sources` says which file each is from, or read directly, then without their
@@ -80,18 +115,20 @@ def insert_sql(
         direct: Read these rows instead of `raw`.
 
     Returns:
-        SQL text.
+        The statement, and the columns that it fills.
     """
     fields = {**reader.fields, **(child.fields if child else {})}
     derived = {} if child else text_fields(reader)
     if derived:
         fields.update(content_fields(fields, derived))
     fields.update({name: quoted(value) for name, value in constants.items() if name != "ts"})
-    counts = Counts(reader, child)
+    if direct:
+        fields = {name: direct.left(value) for name, value in fields.items()}
+    counts = Counts(reader, child, direct.left if direct else str)
     naive_zone = zone or reader.zone
     key = f"({reader.dedup_key}) || {child.suffix}" if child else reader.dedup_key
-    given = {name: raw for name in _TOLD if (raw := fields.get(name, "NULL")) != "NULL"}
-    told = {name: f"t_{name}" if name in given else "NULL" for name in _TOLD}
+    given = {name: raw for name in _TOLD if (raw := fields.get(name, _NULL)) != _NULL}
+    told = {name: f"t_{name}" if name in given else _NULL for name in _TOLD}
     flags = _flags(reader, counts, told, naive=naive_zone is None)
     own = {
         **told,
@@ -102,26 +139,28 @@ def insert_sql(
         "source_line": "source_line",
         "dedup_key": "dedup_key",
         "id_hash": "md5_number_lower(dedup_key)",
-        "price_key": "NULL",
+        "price_key": _NULL,
         "load_id": "load_id",
         "team_logged": told["team"],
         "feature_logged": told["feature"],
         "token_source": _token_source(counts, told),
         **{name: _token(name, counts, told) for name in schema.TOKEN_COLUMNS},
     }
-    select = ",\n  ".join(f"{own[name]} AS {name}" for name in schema.names("requests"))
+    columns = tuple(name for name in schema.names("requests") if own[name] != _NULL)
+    select = ",\n  ".join(f"{own[name]} AS {name}" for name in columns)
     time = sql.offset("ts_text", reader.relative) if reader.relative else sql.time("ts_text", naive_zone or "UTC")
     read = ", ".join(f"{_field(name)} AS t_{name}" for name in given)
     found = ", ".join(f"coalesce({condition}, false) AS g_{flag}" for flag, condition in flags.items())
     ends = f"\nWHERE CASE WHEN detour THEN error({quoted(DETOUR)}) ELSE true END" if direct else ""
     projected = _projected(reader, given, key, child, derived, counts, direct)
-    return (
-        f"INSERT INTO batch\nWITH projected AS (\n{projected}\n),\n"
+    statement = (
+        f"INSERT INTO batch ({', '.join(columns)})\nWITH projected AS (\n{projected}\n),\n"
         f"told AS (\n  SELECT *, {read}\n  FROM projected\n),\n"
         f"{layers(counts, time, told['status'])},\n"
         f"flagged AS (\n  SELECT *, {found}\n  FROM checked\n)\n"
         f"SELECT\n  {select}\nFROM flagged{ends}"
     )
+    return Insertion(statement, columns)
 
 
 def _projected(
@@ -135,7 +174,11 @@ def _projected(
 ) -> str:
     shape, root = reader.shape, child.usage if child else reader.usage
     if direct:
-        place = ["NULL AS source_line", f"{quoted(direct.source_file)} AS source_file", f"{direct.load_id} AS load_id"]
+        place = [
+            f'r."{LINE}" AS source_line',
+            f"{quoted(direct.source_file)} AS source_file",
+            f"{direct.load_id} AS load_id",
+        ]
         place.append(f"coalesce({direct.detour}, false) AS detour")
         origin = f"{direct.rows} r"
     else:
@@ -232,7 +275,7 @@ def _flags(reader: Reader, counts: Counts, told: Mapping[str, str], *, naive: bo
         **({"relative_ts": "ts IS NOT NULL"} if reader.relative else {}),
         **({"naive_ts": sql.is_naive("ts_text")} if naive else {}),
         "bad_value": either(
-            f"f_{name} IS NOT NULL AND t_{name} IS NULL" for name in typed if told.get(name, "NULL") != "NULL"
+            f"f_{name} IS NOT NULL AND t_{name} IS NULL" for name in typed if told.get(name, _NULL) != _NULL
         ),
         "ttft_gt_duration": f"{told['ttft_ms']} > {told['duration_ms']}",
         "repaired": "repaired",

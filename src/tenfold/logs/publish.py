@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.logs import cube, owning
+from tenfold.logs import batch, cube, owning
 from tenfold.logs.text.columns import forget_displaced
 from tenfold.store import schema
 
@@ -44,6 +44,7 @@ def publish(
         thresholds: Long-context thresholds of the cube.
         owners: Rules that give the rows their owners; None where there are no settings.
     """
+    batch.see_whole(connection)
     _judge(connection)
     _suspect(connection)
     owning.map_batch(connection, owners)
@@ -60,9 +61,10 @@ def publish(
     reason = f"'{CONFLICT}: ' || j.met_file || ' line ' || j.met_line"
     connection.execute(
         f"INSERT INTO rejects SELECT b.source_file, b.source_line, {reason}, 'id', NULL, b.load_id "
-        "FROM batch b JOIN judged j ON j.row_id = b.rowid WHERE j.verdict = 'conflict'"
+        "FROM arrived b JOIN judged j ON j.row_id = b.row_id WHERE j.verdict = 'conflict'"
     )
     _count(connection, first_load, last_load)
+    connection.execute("DROP VIEW arrived")
     for table in ("met", "judged", "displaced", "suspects"):
         connection.execute(f"DROP TABLE {table}")
 
@@ -84,7 +86,7 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
         f"CREATE OR REPLACE TEMP TABLE judged ({_JUDGED}); CREATE OR REPLACE TEMP TABLE displaced (row_id BIGINT)"
     )
     is_shared = (
-        _meet(connection)
+        find_known(connection)
         or connection.execute(
             "SELECT 1 FROM batch WHERE id_hash IS NOT NULL GROUP BY id_hash HAVING count(*) > 1 LIMIT 1"
         ).fetchall()
@@ -93,8 +95,15 @@ def _judge(connection: duckdb.DuckDBPyConnection) -> None:
         _compare(connection)
 
 
-def _meet(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Take the stored rows that may be those of the batch into `met`; one pass over the stored hashes finds them."""
+def find_known(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Take the stored rows that may be those of the batch into `met`; one pass over the stored hashes finds them.
+
+    Args:
+        connection: The store, with the temporary table `batch`.
+
+    Returns:
+        Whether there are any.
+    """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE hits AS SELECT r.rowid AS row_id FROM requests r SEMI JOIN batch USING (id_hash)"
     )
@@ -110,7 +119,7 @@ def _compare(connection: duckdb.DuckDBPyConnection) -> None:
     # What repeats a stored row word for word (a file that has grown since) needs no further look.
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE repeats AS\n"
-        "SELECT b.rowid AS row_id FROM batch b JOIN met r ON r.id_hash = b.id_hash AND r.dedup_key = b.dedup_key\n"
+        "SELECT b.row_id AS row_id FROM arrived b JOIN met r ON r.id_hash = b.id_hash AND r.dedup_key = b.dedup_key\n"
         f"WHERE {' AND '.join(f'r.{name} IS NOT DISTINCT FROM b.{name}' for name in _PAYLOAD)}"
     )
     counts = ", ".join(_COUNTS)
@@ -125,7 +134,7 @@ def _compare(connection: duckdb.DuckDBPyConnection) -> None:
     same += f" AND coalesce(abs(date_diff('second', c.ts, a.ts)) <= {_SNAPSHOT_S}, true)"
     connection.execute(
         "INSERT INTO judged WITH fresh AS (\n"
-        "  SELECT b.*, b.rowid AS row_id FROM batch b ANTI JOIN repeats p ON p.row_id = b.rowid\n),\n"
+        "  SELECT b.*, b.row_id AS row_id FROM arrived b ANTI JOIN repeats p ON p.row_id = b.row_id\n),\n"
         "shared AS (\n"
         "  SELECT id_hash FROM fresh WHERE dedup_key IS NOT NULL GROUP BY id_hash HAVING count(*) > 1\n"
         "  UNION SELECT id_hash FROM fresh SEMI JOIN met USING (id_hash)\n),\n"
@@ -167,13 +176,13 @@ def _suspect(connection: duckdb.DuckDBPyConnection) -> None:
     every = ", ".join(f"c.{name}" for name in _PAYLOAD)
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE suspects AS\n"
-        f"WITH nameless AS (SELECT {telling} FROM batch WHERE dedup_key IS NULL),\n"
+        f"WITH nameless AS (SELECT {telling} FROM arrived WHERE dedup_key IS NULL),\n"
         f"stored AS (SELECT r.rowid AS row_id, r.* FROM requests r SEMI JOIN nameless t ON "
         f"{alike.replace('c.', 'r.')} WHERE r.dedup_key IS NULL),\n"
         f"met AS (SELECT {telling} FROM nameless UNION ALL SELECT {telling} FROM stored),\n"
         f"twice AS (SELECT {telling} FROM met GROUP BY ALL HAVING count(*) > 1),\n"
         "candidates AS (\n"
-        f"  SELECT false AS is_stored, c.rowid AS row_id, {every} FROM batch c SEMI JOIN twice t ON {alike}\n"
+        f"  SELECT false AS is_stored, c.row_id, {every} FROM arrived c SEMI JOIN twice t ON {alike}\n"
         "  WHERE c.dedup_key IS NULL\n"
         f"  UNION ALL SELECT true, c.row_id, {every} FROM stored c\n),\n"
         f"sized AS (SELECT is_stored, row_id, count(*) OVER (PARTITION BY {', '.join(_PAYLOAD)}) AS equals\n"
@@ -193,7 +202,7 @@ _PRICED = {
 def _price_keys(connection: duckdb.DuckDBPyConnection) -> None:
     names = ", ".join(_PRICED)
     connection.execute(
-        f"INSERT INTO price_keys WITH found AS (SELECT DISTINCT {', '.join(_PRICED.values())} FROM batch b),\n"
+        f"INSERT INTO price_keys WITH found AS (SELECT DISTINCT {', '.join(_PRICED.values())} FROM arrived b),\n"
         f"named AS (SELECT * FROM found AS f ({names})),\n"
         f"fresh AS (FROM named EXCEPT SELECT {names} FROM price_keys)\n"
         "SELECT (SELECT coalesce(max(price_key), 0) FROM price_keys) + row_number() OVER "
@@ -207,9 +216,9 @@ def _insert(connection: duckdb.DuckDBPyConnection) -> None:
     columns = ", ".join(own.get(name, f"b.{name}") for name in schema.names("requests"))
     matched = " AND ".join(f"k.{name} = {value}" for name, value in _PRICED.items())
     connection.execute(
-        f"INSERT INTO requests SELECT {columns} FROM batch b JOIN price_keys k ON {matched}\n"
-        "LEFT JOIN suspects s ON s.row_id = b.rowid\n"
-        "WHERE NOT EXISTS (SELECT 1 FROM judged j WHERE j.row_id = b.rowid AND NOT j.wins)"
+        f"INSERT INTO requests SELECT {columns} FROM arrived b JOIN price_keys k ON {matched}\n"
+        "LEFT JOIN suspects s ON s.row_id = b.row_id\n"
+        "WHERE NOT EXISTS (SELECT 1 FROM judged j WHERE j.row_id = b.row_id AND NOT j.wins)"
     )
 
 
@@ -223,6 +232,6 @@ def _count(connection: duckdb.DuckDBPyConnection, first_load: int, last_load: in
         "    count(*) FILTER (WHERE j.verdict = 'conflict') AS conflicts,\n"
         "    count(*) FILTER (WHERE (j.wins IS NULL OR j.wins) AND (b.flags IS NOT NULL OR s.row_id IS NOT NULL)) "
         "AS flagged\n"
-        "  FROM batch b LEFT JOIN judged j ON j.row_id = b.rowid LEFT JOIN suspects s ON s.row_id = b.rowid\n"
+        "  FROM arrived b LEFT JOIN judged j ON j.row_id = b.row_id LEFT JOIN suspects s ON s.row_id = b.row_id\n"
         f"  GROUP BY b.load_id) c WHERE loads.load_id = c.load_id AND c.load_id BETWEEN {first_load} AND {last_load}"
     )

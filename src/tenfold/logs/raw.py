@@ -14,12 +14,16 @@ from tenfold.logs.normalise import LINE, REPAIRED
 from tenfold.store.database import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from tenfold.logs.base import Reader
     from tenfold.logs.detect import Content
     from tenfold.logs.slices import Slice
 
+# Longest line for which the threads take small pieces, and the longest that the engine is given.
+LONGEST_BYTES, MOST_BYTES = 1 << 21, 1 << 26
+# Column that says of a line that it has a key which was taken to be absent.
+SURPRISE = "_tenfold_surprise"
 _UNREAD = f"NULL::BIGINT AS {LINE}, NULL::BOOLEAN AS {REPAIRED}"
 
 
@@ -35,6 +39,11 @@ class Job(NamedTuple):
         keep_text: Excerpts may show text.
         zone: Zone named by the user (Parquet's naive times mean UTC without one).
         is_broken: The strict read is known to fail.
+        absent: Top keys of the reader that no line is expected to have: they are read as one value each, and a line
+            that has one is told by ``SURPRISE``.
+        is_numbered: Every line bears its number.
+        only: Number and bytes of the lines to read; None for all.
+        longest_bytes: Longest line that the engine reads; its threads take pieces twice that large.
     """
 
     file: Path
@@ -45,6 +54,10 @@ class Job(NamedTuple):
     keep_text: bool
     zone: str | None
     is_broken: bool = False
+    absent: frozenset[str] = frozenset()
+    is_numbered: bool = False
+    only: Collection[tuple[int, bytes]] | None = None
+    longest_bytes: int = LONGEST_BYTES
 
     @property
     def head_lines(self) -> int:
@@ -59,33 +72,41 @@ class Job(NamedTuple):
         )
 
 
-def raw_rows(job: Job, *, numbered: bool = False) -> str:
+def raw_rows(job: Job) -> str:
     """Write the SELECT of a slice's raw rows, which the engine reads strictly.
 
     Args:
         job: The slice; of JSON lines or CSV.
-        numbered: Every line bears its number.
 
     Returns:
         SQL text.
     """
     part, held = job.part, job.held
+    unread = _UNREAD if not job.is_numbered else f"NULL::BOOLEAN AS {REPAIRED}"
     if held.kind == "csv":
-        source = _csv_read(part.file, held, part.packing)
-    else:
-        types = {name: duckdb_type(node) for name, node in raw_tree(job.reader).items()}
-        source = ndjson(part.file, {**types, LINE: "BIGINT"} if numbered else types, part.packing)
-    unread = _UNREAD if not numbered else f"NULL::BOOLEAN AS {REPAIRED}"
-    return made(f"(SELECT *, {unread} FROM {source})", job.reader, held)
+        return made(f"(SELECT *, {unread} FROM {_csv_read(job)})", job.reader, held)
+    types = {name: duckdb_type(node) for name, node in raw_tree(job.reader).items()}
+    types |= {LINE: "BIGINT"} if job.is_numbered else {}
+    if not job.absent:
+        source = ndjson(part.file, types, part.packing, job.longest_bytes)
+        return made(f"(SELECT *, {unread} FROM {source})", job.reader, held)
+    nothing = [
+        f"NULL::{duckdb_type(tree(job.reader.leaves)[name])} AS {identifier(name)}" for name in sorted(job.absent)
+    ]
+    surprise = " OR ".join(f"{identifier(name)} IS NOT NULL" for name in sorted(job.absent))
+    source = ndjson(part.file, types | dict.fromkeys(job.absent, "JSON"), part.packing, job.longest_bytes)
+    rows = f"SELECT * REPLACE ({', '.join(nothing)}), {surprise} AS {SURPRISE}, {unread} FROM {source}"
+    return made(f"({rows})", job.reader, held, also=SURPRISE, opened=job.absent)
 
 
-def ndjson(file: Path, types: dict[str, str], packing: str) -> str:
+def ndjson(file: Path, types: dict[str, str], packing: str, longest_bytes: int = 1 << 26) -> str:
     """Write the strict read of JSON lines.
 
     Args:
         file: The file.
         types: Column -> type.
         packing: Compression.
+        longest_bytes: Longest line.
 
     Returns:
         SQL of a table function.
@@ -93,16 +114,17 @@ def ndjson(file: Path, types: dict[str, str], packing: str) -> str:
     columns = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items())
     return (
         f"read_ndjson({quoted(str(file))}, columns={{{columns}}}, compression={quoted(packing)}, "
-        "maximum_object_size=67108864)"
+        f"maximum_object_size={longest_bytes})"
     )
 
 
-def _csv_read(file: Path, held: Content, packing: str) -> str:
+def _csv_read(job: Job) -> str:
+    part, held = job.part, job.held
     columns = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in held.columns)
     return (
-        f"read_csv({quoted(str(file))}, columns={{{columns}}}, header=true, auto_detect=false, "
+        f"read_csv({quoted(str(part.file))}, columns={{{columns}}}, header=true, auto_detect=false, "
         f"delim={quoted(held.delimiter)}, quote='\"', escape='\"', strict_mode=true, nullstr='', "
-        f"max_line_size=67108864, compression={quoted(packing)})"
+        f"max_line_size={job.longest_bytes}, compression={quoted(part.packing)})"
     )
 
 
@@ -122,13 +144,15 @@ def raw_tree(reader: Reader) -> Tree:
     return tree(leaves)
 
 
-def made(source: str, reader: Reader, held: Content) -> str:
+def made(source: str, reader: Reader, held: Content, *, also: str = "", opened: Collection[str] = ()) -> str:
     """Write the SELECT that gives raw rows their columns.
 
     Args:
         source: SQL of a relation: a table function, or a parenthesised query.
         reader: The format.
         held: The file's content as detected.
+        also: A further column.
+        opened: Columns that have their types already.
 
     Returns:
         SQL text.
@@ -139,11 +163,12 @@ def made(source: str, reader: Reader, held: Content) -> str:
         if held.kind != "ndjson" and name.lower() not in there:
             kind = duckdb_type(node) if name in reader.unpacked else "VARCHAR"
             parts.append(f"NULL::{kind} AS {identifier(name)}")
-        elif name in reader.unpacked:
+        elif name in reader.unpacked and name not in opened:
             parts.append(f"{_opened(name, node)} AS {identifier(name)}")
         else:
             parts.append(identifier(name))
-    return f"SELECT {', '.join(parts)}, {LINE}, {REPAIRED} FROM {source}"
+    more = [also] if also else []
+    return f"SELECT {', '.join((*parts, LINE, REPAIRED, *more))} FROM {source}"
 
 
 def _opened(name: str, node: str | Tree | list[Tree], *, is_nested: bool = False) -> str:
@@ -168,6 +193,18 @@ def _objects(node: str | Tree | list[Tree], path: str) -> Iterator[str]:
             yield from _objects(held, f'{path}."{name}"')
     elif isinstance(node, str) and node.startswith("MAP"):
         yield path
+
+
+def is_too_long(error: Exception) -> bool:
+    """Tell whether the engine refused a line for its length.
+
+    Args:
+        error: What it said.
+
+    Returns:
+        Whether it did.
+    """
+    return any(name in str(error) for name in ("maximum_object_size", "max_line_size", "Maximum line size"))
 
 
 def unreadable(where: str, format_name: str, error: duckdb.Error) -> LogFormatError:

@@ -13,7 +13,7 @@ from tenfold.logs import READERS, detect, documents, quarantine
 from tenfold.logs.base import BESIDE, json_structure, tree
 from tenfold.logs.excerpts import excerpts
 from tenfold.logs.normalise import LINE, REPAIRED
-from tenfold.logs.raw import Job, made, ndjson, raw_parquet, raw_rows, raw_tree, unreadable
+from tenfold.logs.raw import MOST_BYTES, Job, is_too_long, made, ndjson, raw_parquet, raw_rows, raw_tree, unreadable
 from tenfold.logs.sieve import sieve
 from tenfold.logs.slices import copy
 from tenfold.logs.text.lines import KeptLines
@@ -120,6 +120,8 @@ def _left_beside(connection: duckdb.DuckDBPyConnection, staged: Staged) -> Stage
 
 def _staged(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged:
     part = job.part
+    if job.only is not None:
+        return _by_line(connection, job)
     if job.held.kind == "parquet":
         source = raw_parquet(connection, job)
         try:
@@ -128,7 +130,7 @@ def _staged(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged:
             raise unreadable(str(job.file), job.reader.name, error) from error
         return Staged(connection.execute("SELECT count(*) FROM one").fetchall()[0][0], 1, 0)
     if job.is_plain and not job.is_broken:
-        rows = _read_strictly(connection, raw_rows(job))
+        rows = _read_strictly(connection, job)
         if rows == part.lines - job.head_lines:
             return Staged(rows, 1 + job.head_lines + part.shift, 0)
     if job.held.kind == "ndjson" and job.is_plain:
@@ -140,14 +142,18 @@ def _staged(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged:
     return _by_line(connection, job)
 
 
-def _read_strictly(connection: duckdb.DuckDBPyConnection, rows: str) -> int:
+def _read_strictly(connection: duckdb.DuckDBPyConnection, job: Job) -> int:
     """Make `one`; the strict read stops at the first bad line, and gives -1."""
-    connection.execute("DROP TABLE IF EXISTS one")
-    try:
-        connection.execute(f"CREATE TEMP TABLE one AS {rows}")
-    except (duckdb.Error, UnicodeDecodeError):  # the engine's message may cut a character in two
-        return -1
-    return connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
+    for longest in (job.longest_bytes, MOST_BYTES):
+        connection.execute("DROP TABLE IF EXISTS one")
+        try:
+            connection.execute(f"CREATE TEMP TABLE one AS {raw_rows(job._replace(longest_bytes=longest))}")
+        except (duckdb.Error, UnicodeDecodeError) as error:  # the engine's message may cut a character in two
+            if not is_too_long(error):
+                break
+        else:
+            return connection.execute("SELECT count(*) FROM one").fetchall()[0][0]
+    return -1
 
 
 def _sieved(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged | None:
@@ -156,7 +162,7 @@ def _sieved(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged | None:
     with copy() as (file, path):
         kept, odd = sieve(part.numbered(), tree(reader.leaves), reader.unpacked, file, LINE)
         good = replace(part, file=path, packing="none")
-        if _read_strictly(connection, raw_rows(job._replace(part=good), numbered=True)) != kept:
+        if _read_strictly(connection, job._replace(part=good, is_numbered=True)) != kept:
             return None
     repaired, bad_file = KeptLines(connection), job.folder / "bad.jsonl"
     with bad_file.open("w", encoding="utf-8") as bad:
@@ -216,6 +222,7 @@ def _by_line(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged:
             quarantine.pass_csv(job.file, lines, held.delimiter, leaves, reader.unpacked, good, bad, keep_text=keep)
         else:
             records = documents.records(job.file) if held.is_document else part.numbered()
+            records = records if job.only is None else job.only
             unsure, before = part.is_unsure, part.shift
             quarantine.pass_json(
                 records, leaves, reader.unpacked, good, bad, keep_text=keep, is_unsure=unsure, before=before
