@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import attribution, prices
+from benchmarks import attribution, load, prices
 
 if __name__ == "__main__":
+    rows = [int(word.replace("_", "")) for word in sys.argv[1:] if word[0] != "-"]
     is_held = prices.main()
     print()
-    attribution.main(int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else 1_000_000)
+    attribution.main(*(rows or [1_000_000]))
+    print()
+    is_held &= load.main(*rows)
     sys.exit(0 if is_held else 1)

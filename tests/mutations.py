@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from random import Random
 from typing import Any
 
@@ -89,8 +90,17 @@ def edited_record(rng: Random, record: dict[str, Any]) -> Any:
 Places = list[tuple[dict[str, Any], str]]
 
 
+# An id, as the sources of lines write it; an odd one must not be another line's, too.
+_ID = re.compile("[0-9a-f]{12}")
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and _ID.search(value) is not None
+
+
 def _oddly(rng: Random, held: dict[str, Any], key: str, _: Places) -> None:
-    held[key] = rng.choice(ODD)
+    own = (None, "", "none", rng.random(), rng.randrange(10**12), [rng.random()], {"a": rng.random()})
+    held[key] = rng.choice(own if _is_id(held[key]) else ODD)
 
 
 def _another_count(rng: Random, held: dict[str, Any], key: str, _: Places) -> None:
@@ -178,7 +188,12 @@ def edited_cells(rng: Random, cells: list[Any]) -> list[Any]:
     for _ in range(rng.choice((1, 1, 2))):
         at = rng.randrange(len(cells)) if cells else 0
         kind = rng.randrange(8)
-        if kind < 5 and cells:
+        is_id = bool(cells) and (_is_id(cells[at]) or at == 0)
+        if kind < 5 and is_id:
+            cells[at] = rng.choice(("", " ", "None", f"{rng.random()}", str(rng.randrange(10**12))))
+        elif is_id and kind > 4:
+            continue
+        elif kind < 5 and cells:
             cells[at] = rng.choice(_CELLS)
         elif kind == 5 and cells:
             del cells[at]
@@ -186,5 +201,7 @@ def edited_cells(rng: Random, cells: list[Any]) -> list[Any]:
             cells.insert(at, rng.choice(_CELLS))
         elif cells:
             other = rng.randrange(len(cells))
+            if _is_id(cells[other]):
+                continue
             cells[at], cells[other] = cells[other], cells[at]
     return cells

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, fields
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -118,6 +119,11 @@ def zone(name: str, *, where: str = "zone") -> ZoneInfo:
     Raises:
         AssumptionError: There is no such zone; names the nearest.
     """
-    if name not in available_timezones():
-        raise AssumptionError(f'{where}: unknown time zone "{name}".{near(name, available_timezones())}')
+    if name not in _zones():
+        raise AssumptionError(f'{where}: unknown time zone "{name}".{near(name, _zones())}')
     return ZoneInfo(name)
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())

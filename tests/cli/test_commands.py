@@ -61,6 +61,43 @@ def test_explain_prints_the_line(run, db):
     assert '"id": "chatcmpl-S003"' in out
 
 
+def test_explain_finds_a_request_by_its_place_and_names_the_way_out(run, as_json, tmp_path):
+    text = {"messages": [{"role": "user", "content": "Hello there"}]}
+    answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}
+    line = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1793577600, "model": "gpt-4o", **text, **answer}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line) + "\n")
+    (tmp_path / "t.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n")
+    both = [SAMPLES / "anthropic_messages.jsonl", SAMPLES / "otlp_traces.jsonl"]
+    code, out, _ = run("load", "a.jsonl", "t.csv", *both, "--db", "p.duckdb")
+    assert code == 0
+    assert "estimated: the token counts of 1 request" in out
+    # a row without an id, whose provider no line and no option said
+    trace = as_json("explain", "--db", "p.duckdb", "--request", "t.csv:2")
+    assert (trace["request_id"], trace["reported"]["input_tokens"], trace["source_line"]) == (None, 374, 2)
+    assert "--set provider=NAME" in trace["how_matched"]["reason"]
+    # counts that are estimated are not said to be reported
+    _, out, _ = run("explain", "--db", "p.duckdb", "--request", "chatcmpl-1")
+    assert "\nestimated " in out
+    assert "\nreported " not in out
+    # one id in two kinds of log
+    code, _, err = run("explain", "--db", "p.duckdb", "--request", "msg_S301")
+    assert code == 1
+    assert "Name one by its place" in err
+    place = next(word.rstrip(",") for word in err.split() if "otlp_traces.jsonl:" in word)
+    assert as_json("explain", "--db", "p.duckdb", "--request", place)["source_format"] == "otlp"
+    # one line that holds two
+    code, _, err = run("explain", "--db", "p.duckdb", "--request", "anthropic_messages.jsonl:3")
+    assert code == 1
+    assert "msg_S303#compaction" in err
+    assert run("explain", "--db", "p.duckdb", "--request", "t.csv:99")[0] == 1
+
+
+def test_keep_text_says_when_it_comes_too_late(run):
+    words = ("load", SAMPLES / "openai_chat.jsonl", "--db", "k.duckdb")
+    assert "--keep-text" not in run(*words)[1]
+    assert "load into a new database" in run(*words, "--keep-text")[1]
+
+
 @pytest.mark.real_data
 def test_azure_conversations_cost_what_they_must(as_json, tmp_path, azure_trace):
     (tmp_path / "azure.toml").write_text(MAP)
@@ -178,3 +215,10 @@ def test_a_folder_with_a_stray_file_says_so_loudly(run, tmp_path):
     assert code == 0
     assert "NOT READ: 1 file" in out
     assert str(folder / "notes.txt") in out
+
+
+def test_usage_buckets_alone_do_not_lead_to_cost(run):
+    code, out, _ = run("load", SAMPLES / "openai_org_costs.json", "--db", "b.duckdb")
+    assert code == 0
+    assert "buckets; they are no requests" in out
+    assert "tenfold cost" not in out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
-from tenfold.logs import READERS
+from tenfold.logs import READERS, normalise
 from tenfold.logs.buckets import BUCKET_READERS
-from tenfold.logs.catalogue import formats
+from tenfold.logs.catalogue import FLAGS, formats
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -43,3 +44,9 @@ def test_conventions_of_the_sources_as_they_declare_them():
     for name in ("openai_chat", "openai_responses", "gemini", "otlp", "openinference", "litellm_spend", "codex"):
         assert told[name] == "inclusive"
     assert told["langfuse"] == "disjoint"
+
+
+def test_every_flag_of_a_reader_is_explained():
+    assert {flag for reader in READERS for flag in reader.flags} <= FLAGS.keys()
+    body = inspect.getsource(normalise).split("def _flags(")[1].split("\ndef ")[0]
+    assert set(re.findall(r'"([a-z_]+)": ', body)) <= FLAGS.keys()

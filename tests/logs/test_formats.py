@@ -41,6 +41,18 @@ def test_spend_logs_are_the_same_in_every_container(tmp_path, kind):
     assert load(file).requests.drop(place).to_dicts() == plain.to_dicts()
 
 
+def test_request_tags_of_a_spend_log_are_pairs(tmp_path):
+    words = ["prod", "cost-center:4711", "User-Agent: x", "User-Agent: x/1.2", 'a"b=c: d', "", None]
+    pairs = {"prod": "true", "cost-center": "4711", "User-Agent": "x/1.2", 'a"b': "c: d"}
+    tags = [words, json.dumps(words), [], "[broken", {"x": 1}]
+    row = {**spend_rows()[0], "metadata": {}}
+    lines = [
+        {**row, "request_id": f"t{number}", "spend": 1, "request_tags": value} for number, value in enumerate(tags)
+    ]
+    found = load(write(tmp_path / "a.jsonl", lines)).requests.sort("request_id")["tags"].to_list()
+    assert found == [pairs, pairs, None, None, None]
+
+
 def test_spend_log_ids_that_are_reused_stay_apart(tmp_path):
     base = {
         "call_type": "acompletion",

@@ -103,6 +103,11 @@ def test_what_is_no_regular_file_is_refused():
         load("/dev/null")
 
 
+def test_an_address_is_refused_without_its_signature():
+    with pytest.raises(LogFormatError, match=r"^https://\.\.\.: no place that logs are read from"):
+        load("https://host/log.jsonl?sig=secret")
+
+
 def test_a_name_that_is_no_utf8_is_refused_by_name(tmp_path):
     name = os.fsencode(tmp_path) + b"/bad\xff.jsonl"
     Path(os.fsdecode(name)).write_text(json.dumps(chat(1)) + "\n")
@@ -248,3 +253,30 @@ def test_a_map_that_does_not_fit_shows_columns_but_no_content(tmp_path):
     with pytest.raises(LogFormatError) as caught:
         load(file, map=mapping)
     assert "secret" not in str(caught.value)
+
+
+def test_a_rotation_between_hashing_and_reading_loses_nothing(tmp_path):
+    file, db = write(tmp_path / "log.jsonl", [{**chat(n), "id": ""} for n in range(3)]), tmp_path / "log.duckdb"
+    rotated = tmp_path / "log.jsonl.1"
+
+    def rotate(_):
+        if not rotated.exists():
+            file.rename(rotated)
+            write(file, [chat(n) for n in range(5)])
+
+    assert counted(load(file, db=db, progress=rotate)) == (5, 0, 0, 0)
+    assert counted(load(rotated, db=db)) == (3, 0, 0, 0)
+
+
+def test_a_file_that_goes_away_is_named_in_one_line(tmp_path):
+    file = write(tmp_path / "log.jsonl", [chat(1)])
+    with pytest.raises(LogFormatError, match=r"log\.jsonl: cannot be read: No such file"):
+        load(file, progress=lambda _: file.unlink(missing_ok=True))
+
+
+def test_a_small_memory_limit_is_room_for_what_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tenfold.toml").write_text('memory_limit = "64MB"\n')
+    file = write(tmp_path / "log.jsonl", [chat(1)])
+    file.write_text(file.read_text() + "torn\n")
+    assert counted(load(file)) == (1, 0, 0, 1)

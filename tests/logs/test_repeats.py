@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tenfold.logs import cube, load, publish
+from tenfold.logs import cube, direct, load, publish
 
 
 def message(name, *, inputs=10, read=0, output=5, model="claude-haiku-5", second=0, **more):
@@ -180,3 +180,15 @@ def check_cube(files):
             assert kept == rebuilt
         ids = log.requests["request_id"].to_list()
         assert len(ids) == len(set(ids)) == len({row["id"] for rows in files for row in rows}) + len(files)
+
+
+def test_the_first_line_of_the_first_file_stands_whichever_way_its_rows_came(tmp_path, monkeypatch):
+    # The large file's lines come into the batch at once, the small file's and the torn one later.
+    monkeypatch.setattr(direct, "LEAST_BYTES", 3000)
+    write(tmp_path, "a.jsonl", [message("m", output=9)])
+    others = [message(name, inputs=1, output=70) for name in "mn"]
+    large = write(tmp_path, "b.jsonl", [message("n", output=8), *others, *(message(f"k{i}") for i in range(20))])
+    large.write_bytes(b"\0" + large.read_bytes())
+    log = load(tmp_path)
+    assert {name: outputs(log)[name] for name in "mn"} == {"m": 9, "n": 8}
+    assert sorted(log.rejects["source_line"]) == [2, 3]

@@ -12,7 +12,8 @@ import pytest
 import zstandard
 from log_files import HIDDEN_COLUMNS, SAMPLES, chat
 
-from tenfold.logs import direct, files, load, slices
+from tenfold.logs import direct, files, load, sieve, slices
+from tenfold.logs.base import tree
 
 ROWS = 400
 BROKEN = {
@@ -151,6 +152,7 @@ def test_a_table_is_cut_outside_quotes_and_every_slice_has_the_header(tmp_path, 
     assert len(starts) > 5
 
 
+@pytest.mark.full
 def test_the_samples_read_directly_are_the_same(monkeypatch):
     monkeypatch.setenv("TENFOLD_HASH_KEY", "00" * 32)
     names = [file for file in sorted(SAMPLES.iterdir()) if file.suffix in {".jsonl", ".csv", ".log"}]
@@ -159,3 +161,22 @@ def test_the_samples_read_directly_are_the_same(monkeypatch):
     monkeypatch.setattr(direct, "LEAST_BYTES", 0)
     assert loaded(known) == whole
     assert whole[2]["requests"] > 50
+
+
+def test_the_sieve_keeps_what_has_objects_and_lists_where_they_belong():
+    leaves = {"id": "VARCHAR", "usage.n": "JSON", "list[].x": "VARCHAR", "open": "MAP(VARCHAR, JSON)", "any": "JSON"}
+    good = (
+        *(
+            b'{"id": "a", "usage": {"n": 1}, "list": [{"x": 1}, null], "open": {"k": 1}, "any": [1]}',
+            b' {"id": null}\r',
+        ),
+        *(b'{"usage": null, "list": null, "open": null}', b'{"other": {"usage": 5}, "id": {"n": 1}}'),
+    )
+    bad = (b'{"usage": 5}', b'{"list": {}}', b'{"list": [5]}', b'{"open": []}', b"[]", b"{", b"{}", b'{"id": "\xff"}')
+    out = io.BytesIO()
+    kept, odd = sieve.sieve(enumerate((*good, b"  ", *bad), 1), tree(leaves), (), out, "line")
+    assert kept == len(good)
+    assert [line for _, line in odd] == list(bad)
+    rows = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [row.pop("line") for row in rows] == [1, 2, 3, 4]
+    assert rows == [json.loads(line) for line in good]

@@ -31,6 +31,16 @@ def test_a_folder_loads_what_is_known_and_names_the_rest(folder):
     assert summary["unread"][1]["why"] == "unknown log format (looks like JSON lines). Found: a"
 
 
+def test_a_refusal_names_the_nearest_formats_alone(tmp_path):
+    with pytest.raises(LogFormatError, match="No format's keys are among them.*tenfold formats.*--map FILE"):
+        load(write(tmp_path / "a.jsonl", [{"a": 1}]))
+    with pytest.raises(LogFormatError) as caught:
+        load(write(tmp_path / "b.jsonl", [{"timestamp": 1, "input_length": 5, "out": 7}]))
+    said = str(caught.value)
+    assert "mooncake_trace: timestamp and input_length and output_length" in said
+    assert len(said.removeprefix(str(tmp_path))) < 700  # of all formats it would be some 4,000
+
+
 def test_what_was_named_is_refused_and_nothing_is_loaded(folder, tmp_path):
     db = tmp_path / "u.duckdb"
     with pytest.raises(LogFormatError, match="other.json.*so nothing was loaded|so nothing was loaded.*other.json"):

@@ -97,9 +97,11 @@ def test_a_rule_that_cannot_be_used_is_refused_by_place_and_key(tmp_path, text, 
     assert "tenfold.toml, owner 1" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ['owner = "a"', '[owner]\nteam = "a"', "owners = 3", 'owners = "none.csv"'])
+@pytest.mark.parametrize(
+    "text", ['owner = "a"', '[owner]\nteam = "a"', "owners = 3", 'owners = "none.csv"', "[[owners]]"]
+)
 def test_the_tables_themselves_are_checked(tmp_path, text):
-    with pytest.raises(AssumptionError, match=r"owner must be a list|owners = 3|none\.csv: no such file"):
+    with pytest.raises(AssumptionError, match=r"owner must be a list|owners = 3|none\.csv: no such file|an \[\[owner"):
         read(tmp_path, text)
 
 

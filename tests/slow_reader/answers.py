@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from slow_reader import conventions
-from slow_reader.core import Format, Result, Row, by, one_each
+from slow_reader.core import DATED, Format, Result, Row, by, one_each
 from slow_reader.counts import Judged, count, judged, summed
 from slow_reader.records import Lines, Record, Tree, any_set, first, get, has, is_one_of, named, text, told, word
 
@@ -34,7 +34,7 @@ def _chat(kept: Lines, result: Result) -> list[Row]:
         line, value = (counted or chunks)[-1]
         found = judged(conventions.CHAT, value.get("usage"))
         created = count(value.get("created"), 10**10).value
-        at = float(created) if isinstance(created, int) and created >= 1_420_070_400 else None
+        at = float(created) if isinstance(created, int) and created in DATED else None
         rows.append(Row(line, found, named(value.get("id")), told(value, ("model",)), at))
         result.folded += len(chunks) - 1
     return sorted(rows, key=lambda row: row.line)

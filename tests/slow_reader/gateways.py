@@ -49,7 +49,16 @@ def _said(value: Record, *names: str) -> Any:
 
 def _envoy(value: Record) -> Judged:
     own = {column: _said(value, *names) for column, names in _ENVOY.items()}
-    return judged(conventions.Convention(counts={}), value, own, _said(value, *_ENVOY_TOTAL), own_total=True)
+    total = _said(value, *_ENVOY_TOTAL)
+    return judged(conventions.Convention(counts={}), value, own, total, own_total=True, cancelled=_is_cut(value))
+
+
+def _is_cut(value: Record) -> bool:
+    """The client went away: code 0."""
+    try:
+        return round(float((text(_said(value, "response_code")) or "").strip('"'))) == 0
+    except (ValueError, OverflowError):
+        return False
 
 
 def _envoy_model(value: Record) -> Any:
@@ -187,6 +196,12 @@ def _or_data(path: str) -> Callable[[Record], Any]:
     return lambda value: first(value, f"data.{path}", path)
 
 
+def _openrouter_bills(value: Record) -> str | None:
+    """With a key of one's own, the host; else OpenRouter."""
+    is_own = word(_or_data("is_byok")(value)) in _TRUE
+    return word(_or_data("provider_name")(value)) or None if is_own else "openrouter"
+
+
 def _helicone(value: Record) -> Judged:
     return judged(
         conventions.HELICONE, value, cancelled=count(value.get("response_status")) == Count(BAD) and _is_3(value)
@@ -205,7 +220,7 @@ FORMATS = (
             _generation,
             lambda v: named(_or_data("id")(v)),
             _or_data("model"),
-            lambda v: word(_or_data("provider_name")(v)) or None,
+            _openrouter_bills,
         ),
         lambda v: any_set(
             v,

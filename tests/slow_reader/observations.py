@@ -46,7 +46,7 @@ class Observation:
 
     def __init__(self, line: int, value: Record) -> None:
         self.line, self.value = line, value
-        self.id = text(value.get("id")) or None
+        self.id = text(value.get("id"))
         self.parent = told(value, ("parentObservationId", "parent_observation_id"))[0]
         self.is_call = (text(value.get("type")) or "").upper() in {"GENERATION", "EMBEDDING"}
         maps = {name: opened(value.get(name)) or _unread(value.get(name)) for name in ("usageDetails", "usage_details")}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from slow_reader import conventions
 from slow_reader.answers import ANTHROPIC_USAGE, compactions
-from slow_reader.core import Format, Result, Row
+from slow_reader.core import DATED, Format, Result, Row
 from slow_reader.counts import count, judged, summed
 from slow_reader.records import Lines, Record, Tree, any_set, first, get, has, is_one_of, named, text
 
@@ -194,7 +194,9 @@ def _counted(lines: Lines, thread: str | None, started: datetime | None, result:
             continue
         told = text(value.get("timestamp")) if totals is None else [text(get(totals, name)) for name in _COUNTERS]
         key = f"{thread}|{told}" if thread and told else None
-        rows.append(Row(line, judged(conventions.CODEX, usage), key, who))
+        seconds = None if moment is None else moment.replace(tzinfo=UTC).timestamp()
+        at = seconds if seconds is not None and int(seconds) in DATED else None
+        rows.append(Row(line, judged(conventions.CODEX, usage), key, who, at))
     if execs:
         # a thread of exec is one request: its turns have no times, and its total may have begun in another file
         whole = {name: summed([usage[name] for _, usage, _ in execs]) for name in _COUNTERS}

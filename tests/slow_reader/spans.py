@@ -118,8 +118,7 @@ def _otlp(kept: Lines, result: Result) -> list[Row]:
     for line, value in kept:
         for held in value["resourceSpans"]:
             for scope in get(held, "scopeSpans") or []:
-                for span in get(scope, "spans") or []:
-                    span = span or {}  # noqa: PLW2901 -- an empty span of a null
+                for span in [one for one in get(scope, "spans") or [] if one is not None]:
                     said: dict[str, str] = {}
                     for attribute in span.get("attributes") or []:
                         name = text(get(attribute, "key"))
@@ -173,8 +172,8 @@ def _openinference(kept: Lines, result: Result) -> list[Row]:
     for line, value in kept:
         context = opened(value.get("context"))
         said = {name: held for name in _KNOWN if (held := _attribute(value, name)) is not None}
-        trace = first(context, "trace_id") or value.get("context.trace_id")
-        span = first(context, "span_id") or value.get("context.span_id")
+        whole = {"nested": context, **value}
+        trace, span = (first(whole, f"nested.{name}", f"context\\.{name}") for name in ("trace_id", "span_id"))
         spans.append(Span(line, trace, span, value.get("parent_id"), said))
     result.lines -= len(kept)
     return _spans_rows(spans, result)

@@ -17,7 +17,13 @@ from tenfold.prices.meters import meters, rate_text
 def explain(
     db: Db,
     request: Annotated[
-        str, typer.Option("--request", metavar="ID", help="Provider's id of the request.", show_default=False)
+        str,
+        typer.Option(
+            "--request",
+            metavar="ID",
+            help="Provider's id of the request; or its place in the log, FILE:LINE.",
+            show_default=False,
+        ),
     ],
     line: Annotated[bool, typer.Option("--line", help="Print the log line itself.")] = False,
     prices: Prices = None,
@@ -66,12 +72,12 @@ def log_line(file: str, number: int, sha256: str | None) -> tuple[str | None, st
 def _show(trace: dict[str, Any]) -> None:
     screen = Screen()
     cost = "no price" if trace["cost_usd"] is None else f"${trace['cost_usd']}"
-    screen.line(f"{cost}   {trace['request_id']}   {trace['status']}", style="bold")
+    screen.line(f"{cost}   {trace['request_id'] or 'no id'}   {trace['status']}", style="bold")
     how, entry = trace["how_matched"], trace["entry"]
     rows = [
         ("log line", f"{trace['source_file']}:{trace['source_line']} ({trace['source_format']})"),
         ("request", _listed(trace["request"])),
-        ("reported", _listed(trace["reported"])),
+        ("estimated" if trace["request"]["token_source"] == "estimated" else "reported", _listed(trace["reported"])),
         (
             "matched",
             f"{how['asked'] or 'no model'} to {how['model'] or 'nothing'} ({how['how']}). {how['reason'] or ''}",

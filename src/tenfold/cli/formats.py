@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from tenfold.cli.common import Json, Screen, plain_table, print_json
+from tenfold.logs.catalogue import FLAGS
 from tenfold.logs.catalogue import formats as all_formats
 
 
 def formats(json: Json = False) -> None:
-    """List the log formats that are read: containers, how counts add up, what is one request, what a load must say."""
+    """List the log formats that are read: containers, how counts add up, what is one request; and what flags mean."""
     found = all_formats()
     if json:
-        print_json({"formats": found})
+        print_json({"formats": found, "flags": FLAGS})
         return
     screen = Screen()
     for becomes in ("requests", "usage_buckets"):
@@ -24,4 +25,7 @@ def formats(json: Json = False) -> None:
         screen.line(one["name"], style="bold")
         told = [("input counts", one["convention"]), ("one request", one["one_request"]), ("merged", one["merges"])]
         screen.said([*told, *(("to be said", option) for option in one["must_be_set"])])
+    screen.line("flags of requests", style="bold")
+    screen.said(FLAGS.items())
+    screen.line()
     screen.line("Any other CSV, JSON lines or Parquet: --map FILE. One format for all files of a load: --format NAME")

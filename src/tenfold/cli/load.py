@@ -69,10 +69,10 @@ def load(
     if json:
         print_json(summary)
         return
-    _show(done, db)
+    _show(done, db, keep_text=keep_text)
 
 
-def _show(done: logs.Log, db: Path) -> None:
+def _show(done: logs.Log, db: Path, *, keep_text: bool) -> None:
     summary, screen = done.summary, Screen()
     buckets = summary["buckets_by_format"]
     table = plain_table(("format", False), ("requests", True), *([("usage buckets", True)] if buckets else []))
@@ -81,12 +81,44 @@ def _show(done: logs.Log, db: Path) -> None:
     screen.table(table)
     screen.line(
         f"{display.counted(summary['files'], 'file')}: {summary['requests']:,} new requests, "
-        f"{summary['duplicates']:,} already known, {summary['merged']:,} merged, {summary['rejected']:,} lines rejected"
+        f"{summary['duplicates']:,} already known, {summary['merged']:,} merged, "
+        f"{display.counted(summary['rejected'], 'line')} rejected"
         + (f", {summary['ignored']:,} without a request" if summary["ignored"] else "")
         + (f", {summary['buckets']:,} usage buckets" if summary["buckets"] else "")
     )
+    _show_odd(done, screen, keep_text=keep_text)
+    if summary["unread"]:
+        screen.line(f"NOT READ: {display.counted(len(summary['unread']), 'file')} of no known format", style="bold red")
+        for one in summary["unread"][:_SHOWN]:
+            screen.raw(f"  {one['file']}: {one['why']}")
+        screen.line(
+            "Load one of them by its own name to see what was looked for; --format NAME or --map FILE reads it"
+            + (f", and --json lists all {len(summary['unread'])}" if len(summary["unread"]) > _SHOWN else ""),
+            style="yellow",
+        )
+    if summary["rejected"]:
+        screen.line("REJECTED" + (f", the first {_SHOWN}:" if summary["rejected"] > _SHOWN else ":"), style="bold red")
+        for row in done.rejects.head(_SHOWN).iter_rows(named=True):
+            screen.raw(f"  {row['source_file']}:{row['source_line']}: {row['reason']}")
+    if note := owner_state(done.store).note:
+        screen.line(note, style="yellow")
+    if buckets and not summary["requests"] + summary["duplicates"]:
+        screen.line("next, in Python: tenfold.open_log(DB).buckets; they are no requests, and cost counts none of them")
+        return
+    screen.line(f"next: tenfold cost --db {db} --by model", style="dim")
+
+
+def _show_odd(done: logs.Log, screen: Screen, *, keep_text: bool) -> None:
     if done.flags:
-        screen.line("flagged: " + ", ".join(f"{name} {count:,}" for name, count in done.flags.items()))
+        flagged = ", ".join(f"{name} {count:,}" for name, count in done.flags.items())
+        screen.line(f"flagged: {flagged} (what they mean: tenfold formats)")
+    if done.estimated:
+        screen.line(f"estimated: the token counts of {display.counted(done.estimated, 'request')}, from their text")
+    if keep_text and done.summary["duplicates"]:
+        screen.line(
+            "--keep-text keeps the text of new requests; for that of known ones load into a new database",
+            style="yellow",
+        )
     if "not_tokenised" in done.flags:
         screen.line(
             "not_tokenised: tiktoken is not installed, so text was hashed whole only, and not counted where a log has "
@@ -96,28 +128,9 @@ def _show(done: logs.Log, db: Path) -> None:
     if "dup_suspect" in done.flags:
         screen.line(
             "dup_suspect: rows without an id that equal others; they are counted. Where an export grew or overlaps, "
-            "name the columns that make a row one request: dedup_key = [...] in the map",
+            "name the columns that make a row one request (dedup_key = [...] in a map), or load into a new database",
             style="yellow",
         )
-    if summary["unread"]:
-        screen.line(f"NOT READ: {display.counted(len(summary['unread']), 'file')} of no known format", style="bold red")
-        left_out = plain_table(("file", False), ("why", False))
-        for one in summary["unread"][:_SHOWN]:
-            left_out.add_row(one["file"], one["why"])
-        screen.table(left_out)
-        screen.line(
-            "Load one of them by its own name to see what was looked for; --format NAME or --map FILE reads it, and "
-            f"--json lists all {len(summary['unread'])}",
-            style="yellow",
-        )
-    if summary["rejected"]:
-        rejects = plain_table(("rejected line", False), ("why", False))
-        for row in done.rejects.head(_SHOWN).iter_rows(named=True):
-            rejects.add_row(f"{row['source_file']}:{row['source_line']}", row["reason"])
-        screen.table(rejects)
-    if note := owner_state(done.store).note:
-        screen.line(note, style="yellow")
-    screen.line(f"next: tenfold cost --db {db} --by model", style="dim")
 
 
 @contextmanager

@@ -204,13 +204,13 @@ class Ledger:
         """Trace one request's cost back to its log line and price entry.
 
         Args:
-            request_id: Provider's id of the request.
+            request_id: Provider's id of the request, or its place in the log, ``FILE:LINE``.
 
         Returns:
             The trace, with the keys of ``tenfold explain --json``.
 
         Raises:
-            ColumnError: No request, or more than one, has that id.
+            ColumnError: No request, or more than one, has that id or place.
         """
         with self.session() as session:
             return explain(session, request_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC
+from decimal import Decimal
 from typing import Any
 
 from tenfold.errors import ColumnError
@@ -23,6 +24,7 @@ _SHOWN = (
     "status",
     "is_billable",
     "gateway_cache_hit",
+    "token_source",
     "flags",
 )
 
@@ -32,7 +34,7 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
 
     Args:
         session: A priced look at a store.
-        request_id: Provider's id of the request.
+        request_id: Provider's id of the request, or its place in the log, ``FILE:LINE``, where it has none.
 
     Returns:
         ``source_file``, ``source_line``, ``source_sha256`` (of the file as it was loaded), ``reported{}`` (counts as
@@ -40,19 +42,9 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
         ``cost_usd``, ``how_matched``, ``entry{}`` and ``rounding[]`` (empty: nothing was rounded).
 
     Raises:
-        ColumnError: No request, or more than one, has that id.
+        ColumnError: No request, or more than one, has that id or place.
     """
-    rows = session.engine.fetch(f"select * from priced_requests where request_id = {quoted(request_id)}").rows(
-        named=True
-    )
-    if not rows:
-        raise ColumnError(
-            f'no request "{request_id}" in this log. Ids are those of the provider, as in column request_id'
-        )
-    if len(rows) > 1:
-        places = ", ".join(f"{row['source_file']}:{row['source_line']}" for row in rows[:5])
-        raise ColumnError(f'{len(rows)} requests bear the id "{request_id}": {places}')
-    row = rows[0]
+    row = _row_of(session, request_id)
     found = session.card.matches[row["price_key"]]
     entry = _entry_of(session, row["entry_id"])
     instant = session.price_at or (row["ts"] and row["ts"].replace(tzinfo=UTC))
@@ -66,7 +58,7 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
     costs = {meter.name: row[f"{meter.name}_pusd"] for meter in session.meters}
     known = [cost for cost in costs.values() if cost is not None]
     return {
-        "request_id": request_id,
+        "request_id": row["request_id"],
         "source_format": row["source_format"],
         "source_file": row["source_file"],
         "source_line": row["source_line"],
@@ -96,6 +88,33 @@ def explain(session: Session, request_id: str) -> dict[str, Any]:
     }
 
 
+def _row_of(session: Session, request_id: str) -> dict[str, Any]:
+    by_id = _rows(session, f"request_id = {quoted(request_id)}")
+    file, _, line = request_id.rpartition(":")
+    by_place: list[dict[str, Any]] = []
+    if not by_id and file and line.isdecimal():
+        name = quoted(f"/{file}")
+        at = f"(source_file = {quoted(file)} or ends_with(source_file, {name})) and source_line = {int(line)}"
+        by_place = _rows(session, at)
+    rows = by_id or by_place
+    if not rows:
+        raise ColumnError(
+            f'no request "{request_id}" in this log. Ids are those of the provider, as in column request_id; a place '
+            "in the log is FILE:LINE"
+        )
+    if len(rows) == 1:
+        return rows[0]
+    places = ", ".join(f"{row['source_file']}:{row['source_line']}" for row in rows[:5])
+    if by_id:
+        raise ColumnError(f'{len(rows)} requests bear the id "{request_id}". Name one by its place: {places}')
+    ids = ", ".join(str(row["request_id"] or "without an id") for row in rows[:5])
+    raise ColumnError(f"{len(rows)} requests stand at {request_id} ({places}): {ids}. Name one by its id")
+
+
+def _rows(session: Session, where: str) -> list[dict[str, Any]]:
+    return session.engine.fetch(f"select * from priced_requests where {where}").rows(named=True)
+
+
 def _sha256(session: Session, load_id: int) -> str | None:
     found = session.engine.fetch(f"select sha256 from loads where load_id = {load_id or 0}")
     return None if found.is_empty() else str(found["sha256"][0])
@@ -106,4 +125,7 @@ def _entry_of(session: Session, entry_id: int | None) -> Entry | None:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, Decimal):
+        text = f"{value:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     return value if isinstance(value, int) else str(value)

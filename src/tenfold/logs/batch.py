@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tenfold.store import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     import duckdb
 
@@ -29,8 +29,12 @@ def make(connection: duckdb.DuckDBPyConnection) -> None:
     Args:
         connection: Where to make it.
     """
-    columns = ", ".join(f"{name} {_TYPES[name]}" for name in _TYPES if name in _ALWAYS)
-    connection.execute(f"CREATE TEMP TABLE batch ({columns})")
+    _make(connection, _ALWAYS)
+
+
+def _make(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
+    columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items() if name in names)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE batch ({columns})")
 
 
 def widen(connection: duckdb.DuckDBPyConnection, columns: Iterable[str]) -> None:
@@ -41,9 +45,12 @@ def widen(connection: duckdb.DuckDBPyConnection, columns: Iterable[str]) -> None
         columns: Their names.
     """
     there = _there(connection)
-    for name in columns:
-        if name not in there:
-            connection.execute(f"ALTER TABLE temp.batch ADD COLUMN {name} {_TYPES[name]}")
+    missing = [name for name in columns if name not in there]
+    if missing and not connection.execute("SELECT 1 FROM batch LIMIT 1").fetchall():
+        _make(connection, {*there, *missing})
+        return
+    for name in missing:
+        connection.execute(f"ALTER TABLE temp.batch ADD COLUMN {name} {_TYPES[name]}")
 
 
 def see_whole(connection: duckdb.DuckDBPyConnection) -> None:

@@ -22,6 +22,39 @@ _CARRIED = {
 _LATER = "equal ids whose counts only grow are one request, the fullest line"
 _NONE = "nothing: lines are kept, equal ones flagged dup_suspect"
 
+# What is odd about a row, as `flags` says it. A count that is unknown is NULL and in no sum.
+FLAGS = {
+    "coerced": 'a count stood as "1,024" or 5.0 and was read',
+    "bad_count": "a count is none (negative, a fraction, text): unknown",
+    "unknown_meter": "the usage counts something that is billed and has no column",
+    "unknown_usage_key": "the usage has a key that tenfold does not know",
+    "cache_gt_input": "more cached than input tokens: both unknown",
+    "media_gt_total": "more media tokens than the total: both unknown",
+    "cache_write_long_gt_write": "more long-lived cache writes than writes: both unknown",
+    "reasoning_gt_output": "more reasoning than output tokens: both unknown",
+    "total_mismatch": "input and output do not add up to the reported total",
+    "convention_by_total": "the reported total shows another way of counting than the format's; it was followed",
+    "convention_unproven": "no total says whether input counts include cached tokens",
+    "iterations_unverified": "steps by another model, whose tokens the message's counts may or may not hold",
+    "rollup_differs": "an observation above reports other counts than those below it, which stand",
+    "details_missing": "the split of the counts (cached, reasoning) is not there",
+    "usage_missing": "a success without counts",
+    "stream_without_usage": "a streamed success without counts",
+    "usage_partial": "the stream ended before its last counts",
+    "zero_usage": "a success with counts of zero",
+    "not_billed": "failed, retrieved or otherwise free: in no sum",
+    "byok": "your own key with the host of the model: billed by that host",
+    "ts_missing": "no time",
+    "bad_ts": "a time that cannot be read",
+    "naive_ts": "a time without offset, read as UTC: --zone names another zone",
+    "relative_ts": "a time since the start of the trace, counted from 1970",
+    "bad_value": "a duration, cost or other value that cannot be read: unknown",
+    "ttft_gt_duration": "the first token came after the end",
+    "repaired": "the line held NULs, bad escapes or the like and was read without them",
+    "not_tokenised": "text was not counted: extra [tokens] is not installed",
+    "dup_suspect": "no id, and equal to another row: counted, perhaps twice",
+}
+
 
 class Format(TypedDict):
     """One format, as ``tenfold formats --json`` lists it.

@@ -67,7 +67,8 @@ def rebuild(connection: duckdb.DuckDBPyConnection, thresholds: Iterable[int]) ->
     """
     limits = tuple(sorted(set(thresholds)))
     connection.execute("DELETE FROM cube")
-    connection.execute(f"INSERT INTO cube {cells_sql('requests', limits)}")
+    if connection.execute("SELECT 1 FROM requests LIMIT 1").fetchall():
+        connection.execute(f"INSERT INTO cube {cells_sql('requests', limits)}")
     _put_meta(connection, "thresholds", ",".join(str(limit) for limit in limits))
     _note_size(connection)
 

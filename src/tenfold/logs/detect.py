@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tenfold.logs.base import Detect, Kind, Reader
 
 _SAMPLE = 200
+# Formats that a refusal compares a file with.
+_NEAREST = 3
 _KINDS = {"ndjson": "JSON lines", "csv": "a table (CSV)", "parquet": "Parquet"}
 WAY_OUT = "Name the format with --format NAME or say what the columns mean with --map FILE"
 
@@ -293,8 +295,25 @@ def refusal(file: Path, held: Content, readers: Sequence[Reader]) -> UnknownForm
     if known or not held.is_readable:
         return UnknownFormatError(said)
     names = shown(held)
-    looked = "; ".join(f"{r.name}: {r.detect.looked_for()}" for r in readers if held.kind in r.kinds)
-    return UnknownFormatError(f"{said}. Found: {names}", f". Looked for: {looked}. {WAY_OUT}")
+    looked = "; ".join(f"{r.name}: {r.detect.looked_for()}" for r in _nearest(held, readers))
+    looked = f"Nearest are {looked}" if looked else "No format's keys are among them"
+    return UnknownFormatError(f"{said}. Found: {names}", f". {looked} (`tenfold formats` lists all). {WAY_OUT}")
+
+
+def _nearest(held: Content, readers: Sequence[Reader]) -> list[Reader]:
+    """Give the formats of which a file has most of some required keys, the nearest first."""
+    records = held.records or (dict.fromkeys(held.columns),)
+    near_by = [
+        (max((_share(record, keys) for record in records for keys in reader.detect.keys), default=0.0), reader)
+        for reader in readers
+        if held.kind in reader.kinds
+    ]
+    near_by = [pair for pair in near_by if pair[0] > 0]
+    return [reader for _, reader in sorted(near_by, key=lambda pair: -pair[0])[:_NEAREST]]
+
+
+def _share(record: Mapping[str, object], keys: Sequence[str]) -> float:
+    return sum(_has(record, key) for key in keys) / len(keys)
 
 
 # What a table's column is called; anything else in a first line may be somebody's text.
@@ -311,7 +330,7 @@ def shown(held: Content) -> str:
         The names, or why there are none.
     """
     if held.kind == "csv" and (len(held.columns) < 2 or not all(_COLUMN.fullmatch(name) for name in held.columns)):
-        return "no header (the first line is not shown: it may hold private text)"
+        return "a first line that is no plain header (not shown: it may hold private text)"
     return ", ".join(_printable(name) for name in held.columns[:20]) or "no columns"
 
 

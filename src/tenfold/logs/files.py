@@ -71,6 +71,7 @@ class Scan:
         packing: Compression found in the content.
         damage: What is wrong with the archive; empty where nothing is.
         size: Bytes, unpacked.
+        stamp: The file's ``stamp`` as the pass began.
     """
 
     sha256: str
@@ -78,6 +79,7 @@ class Scan:
     packing: Packing
     damage: str
     size: int
+    stamp: tuple[int, ...] = ()
 
     @property
     def is_unsure(self) -> bool:
@@ -120,6 +122,9 @@ def find(paths: str | Path | Iterable[str | Path]) -> list[Path]:
             files = sorted(Path(name) for name in matches if Path(name).is_file())
         if not files and one.is_dir():
             raise LogFormatError(f"{path}: the folder holds no files (hidden ones are left out). Check the path")
+        if not files and "://" in str(path):  # what follows may be signed
+            kind = str(path).partition("://")[0]
+            raise LogFormatError(f"{kind}://...: no place that logs are read from. Save it to a file and load that")
         if not files:
             raise LogFormatError(f"{path}: no such file, directory or match. Check the path")
         found.update(dict.fromkeys(files))
@@ -276,6 +281,22 @@ class _Archive:
         return _TRAILING if self._members and not self._started else _CORRUPT
 
 
+def stamp(file: Path) -> tuple[int, ...]:
+    """Tell a file from what it was before, at the cost of a look at its folder.
+
+    Args:
+        file: The file.
+
+    Returns:
+        What differs once it was written to or another file has its name; nothing where it is gone.
+    """
+    try:
+        told = file.stat()
+    except OSError:
+        return ()
+    return told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns
+
+
 def scan(file: Path) -> Scan:
     """Hash a file and count its lines in one pass.
 
@@ -285,7 +306,7 @@ def scan(file: Path) -> Scan:
     Returns:
         What the pass told.
     """
-    digest = hashlib.sha256()
+    digest, begun = hashlib.sha256(), stamp(file)
     lines, size, last, damage = 0, 0, b"\n", ""
     try:
         for piece in chunks(file, digest.update):
@@ -296,7 +317,7 @@ def scan(file: Path) -> Scan:
     except TruncatedArchive as broken:
         damage = broken.damage
         last = last if broken.is_whole else b"\n"
-    return Scan(digest.hexdigest(), lines + (last != b"\n"), packing(file), damage, size)
+    return Scan(digest.hexdigest(), lines + (last != b"\n"), packing(file), damage, size, begun)
 
 
 def lines(file: Path) -> Iterator[tuple[int, bytes]]:

@@ -18,7 +18,7 @@ from tenfold.logs.normalise import LINE, PART, insertion
 from tenfold.logs.plans import NAMED
 from tenfold.logs.progress import Progress, Step
 from tenfold.logs.publish import publish
-from tenfold.logs.raw import Job, unreadable
+from tenfold.logs.raw import Job, in_one_line, unreadable
 from tenfold.logs.sieve import sieve
 from tenfold.logs.stage import NeedsWholeError, Staged, stage
 from tenfold.logs.text.columns import STAGED as STAGED_TEXTS
@@ -113,13 +113,15 @@ class Load:
                 tell(0, self)
                 before = self._known(plan)
                 if before is None:
-                    with plan.source.named():
+                    with plan.source.named(), in_one_line(plan.source.name):
                         self._stage(plan, Path(folder), tell)
                 else:
                     known.append(before)
-            self._project()
+            with in_one_line("the load"):
+                self._project()
         self._refuse_doubling()
-        limits = self._publish(thresholds, found.marks)
+        with in_one_line("the load"):
+            limits = self._publish(thresholds, found.marks)
         return self._summary(found.count, known), limits
 
     def _known(self, plan: Plan) -> int | None:
@@ -170,7 +172,7 @@ class Load:
             [
                 load_id,
                 plan.source.name,
-                plan.scan.sha256,
+                plan.content(),
                 plan.settings,
                 reader.name if reader else "empty",
                 rows + buckets + rejected + ignored + folded,

@@ -39,6 +39,7 @@ IS_RETRIEVAL = f"lower(r.call_type) IN ({_NAMED})"
 STATUS = "lower(coalesce(r.status, 'success'))"
 FAILED = f"({STATUS} IN ('failure', 'error'))"
 METADATA_LEAVES = {
+    "request_tags": "JSON",
     f"metadata.{UNREAD}": "BOOLEAN",
     "metadata.user_api_key_team_id": "VARCHAR",
     "metadata.user_api_key_team_alias": "VARCHAR",
@@ -110,6 +111,14 @@ def dedup_key(request: str) -> str:
     return f"'litellm|' || coalesce({sql.key_part(sql.named('r.litellm_call_id'))}, {by_response})"
 
 
+def _tags() -> str:
+    """Give `request_tags`, a list of words, as pairs: ``cost-center:4711`` (or ``=``) and ``prod``, which is "true"."""
+    tags = "list_filter(TRY(from_json(r.request_tags->>'$', '[\"VARCHAR\"]')), lambda t: trim(t) <> '')"
+    pair = "string_split(regexp_replace(t, '\\s*[:=]\\s*', chr(31)), chr(31))"
+    pairs = f"list_transform({tags}, lambda t: json_object(trim({pair}[1]), coalesce({pair}[2], 'true')))"
+    return f"list_reduce({pairs}, lambda a, b: json_merge_patch(a, b), '{{}}'::JSON)"
+
+
 def common_fields() -> dict[str, str]:
     """Give the columns that spend logs and payloads have in common.
 
@@ -133,6 +142,7 @@ def common_fields() -> dict[str, str]:
         "team": sql.first("r.metadata.user_api_key_team_alias", "r.metadata.user_api_key_team_id"),
         "feature": "r.metadata.spend_logs_metadata.feature",
         "environment": "r.metadata.spend_logs_metadata.environment",
+        "tags": f"nullif({_tags()}::VARCHAR, '{{}}')",
         "status": STATUS,
         "http_status": sql.first("r.metadata.error_information.error_code", f"CASE WHEN NOT {FAILED} THEN '200' END"),
         "is_billable": f"NOT ({IS_RETRIEVAL} OR ({FAILED} AND {reported} IS NULL))",

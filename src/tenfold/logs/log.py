@@ -86,6 +86,15 @@ class Log:
             ).fetchall()
         return dict(rows)
 
+    @property
+    def estimated(self) -> int:
+        """How many requests of this load have counts that were estimated from their text."""
+        with self.store.reading() as connection:
+            rows = connection.execute(
+                f"SELECT count(*) FROM requests WHERE token_source = 'estimated' AND {self._within()}"
+            ).fetchall()
+        return int(rows[0][0])
+
     def _within(self) -> str:
         return "true" if self._loads is None else f"load_id BETWEEN {self._loads[0]} AND {self._loads[1]}"
 

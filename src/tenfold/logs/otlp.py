@@ -65,7 +65,7 @@ def _flat(told: str) -> str:
     span."parentSpanId" AS parent_span_id, {sql.text('span."startTimeUnixNano"')} AS started,
     {sql.text('span."endTimeUnixNano"')} AS ended, {sql.text("span.status.code")} AS status_code,
     {_known("span.attributes", spans.NAMES)} AS known{told}
-  FROM opened
+  FROM opened WHERE span IS NOT NULL
 ), flat AS (
   SELECT * EXCLUDE (known, told_by), {_read("known", spans.NAMES)}, {_read("told_by", spans.OF_RESOURCE)} FROM read
 )"""

@@ -42,6 +42,15 @@ class Plan:
     reader: Reader | BucketReader | None
     settings: str
 
+    def content(self) -> str:
+        """Name the content that was read, for `loads` to know it again.
+
+        Returns:
+            Its hash; where a writer or a rotation came between hashing and reading, something that no file has.
+        """
+        is_same = files.stamp(self.file) == self.scan.stamp
+        return self.scan.sha256 if is_same else f"changed while it was read, before {self.scan.sha256}"
+
 
 def settings_of(
     format_name: str | None, mapping: mapped.MapFile | None, zone: str | None, constants: Mapping[str, str]
@@ -107,7 +116,7 @@ def plans(
         listed = "; ".join(unknown[:NAMED]) + (f"; and {len(unknown) - NAMED} more" * (len(unknown) > NAMED))
         raise LogFormatError(
             f"{len(unknown)} of {len(found)} files are of no known format, so nothing was loaded: {listed}. "
-            f"{detect.WAY_OUT}, or leave those files out"
+            f"{detect.WAY_OUT}, or leave those files out, or load their folder, which passes over them"
         )
     return plans
 

@@ -123,7 +123,7 @@ def _compare(connection: duckdb.DuckDBPyConnection) -> None:
         f"WHERE {' AND '.join(f'r.{name} IS NOT DISTINCT FROM b.{name}' for name in _PAYLOAD)}"
     )
     counts = ", ".join(_COUNTS)
-    columns = f"dedup_key, provider, model, ts, source_file, source_line, {counts}"
+    columns = f"dedup_key, provider, model, ts, load_id, source_file, source_line, {counts}"
     known = " + ".join(f"({name} IS NOT NULL)::INTEGER" for name in _COUNTS)
     full = " + ".join(f"({name} IS NOT NULL)::INTEGER" for name in _FULLNESS)
     size = "coalesce(input_tokens, 0) + coalesce(output_tokens, 0)"
@@ -143,9 +143,10 @@ def _compare(connection: duckdb.DuckDBPyConnection) -> None:
         "  FROM met r WHERE id_hash IN (FROM shared)\n"
         f"  UNION ALL SELECT false, b.row_id, {_SAID.format('b')}, {known}, {size}, {full}, {columns}\n"
         "  FROM fresh b WHERE id_hash IN (FROM shared)\n),\n"
-        # A stored row stands before the batch; within each, the order of arrival.
-        "ordered AS (SELECT *, row_number() OVER (PARTITION BY dedup_key ORDER BY NOT stored, row_id) AS place "
-        "FROM candidates),\n"
+        # A stored row stands before the batch; within each, the order of the files and their lines: rows come into the
+        # batch in another one, as each slice is read the fastest way.
+        "ordered AS (SELECT *, row_number() OVER (PARTITION BY dedup_key ORDER BY NOT stored, load_id, source_line, "
+        "row_id) AS place FROM candidates),\n"
         "anchors AS (SELECT * FROM ordered WHERE place = 1),\n"
         "related AS (\n"
         "  SELECT c.*, a.source_file AS met_file, a.source_line AS met_line,\n"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # A quoted cell may run over lines up to here; a longer one is a quote that was never closed.
 _RECORD_SIZE = 1 << 22
+# Longest path that is kept: a key may be as long as its line.
+_PATH = 400  # characters
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -372,5 +374,6 @@ def put(bad: TextIO, number: int, reject: NotARecord, shown: str | None) -> None
         reject: Why it is no record.
         shown: Excerpt of it.
     """
-    row = {"source_line": number, "reason": str(reject), "path": reject.path, "excerpt": shown}
+    path = reject.path and reject.path[:_PATH]
+    row = {"source_line": number, "reason": str(reject), "path": path, "excerpt": shown}
     bad.write(json.dumps(row) + "\n")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +17,7 @@ from tenfold.logs.normalise import LINE, REPAIRED
 from tenfold.store.database import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Generator, Iterator
 
     from tenfold.logs.base import Reader
     from tenfold.logs.detect import Content
@@ -218,14 +221,40 @@ def unreadable(where: str, format_name: str, error: duckdb.Error) -> LogFormatEr
     Returns:
         The error, in one line.
     """
+    said = str(error).strip().splitlines() or ["no reason given"]
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return LogFormatError(f"{where}: {said[0]}. Set memory_limit higher in tenfold.toml")
     if isinstance(error, duckdb.ProgrammingError):
         # The engine's words are about a statement that the user never wrote.
         return LogFormatError(
             f"{where}: cannot be read as {format_name}: two of the columns or paths that are read clash (names that "
             "differ in case alone count as the same). Rename one of them"
         )
-    said = str(error).strip().splitlines() or ["no reason given"]
     return LogFormatError(f"{where}: cannot be read as {format_name}: {said[0]}")
+
+
+@contextmanager
+def in_one_line(what: str) -> Generator[None]:
+    """Name what is read, and the way out, where the machine has too little memory or room.
+
+    Args:
+        what: The file, or the load.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        LogFormatError: It cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        said = f"{what}: cannot be read: {error.strerror or error}"
+        if error.errno == errno.ENOSPC:
+            said += f" in {tempfile.gettempdir()}, where slices of a file are kept. TMPDIR names another folder"
+        raise LogFormatError(said) from error
+    except duckdb.OutOfMemoryException as error:
+        raise unreadable(what, "a log", error) from error
 
 
 def parquet_columns(file: Path, connection: duckdb.DuckDBPyConnection | None = None) -> dict[str, str]:

@@ -64,10 +64,10 @@ def _decoder(tree: Tree, unpacked: Sequence[str]) -> Callable[[bytes], object]:
 
 def _type(node: str | Tree | list[Tree]) -> Any:  # noqa: ANN401 -- a type made at run time
     """Make the type that says where objects and lists must be; any value will do elsewhere."""
-    if isinstance(node, str):
-        return dict[str, msgspec.Raw] if node.startswith("MAP") else msgspec.Raw
+    if isinstance(node, str):  # (a union with Raw would take null alone)
+        return dict[str, msgspec.Raw] | None if node.startswith("MAP") else msgspec.Raw
     if isinstance(node, list):
-        return list[_type(node[0]) | None]
+        return list[_type(node[0])] | None
     names = {f"f{place}": name for place, name in enumerate(node)}
-    fields = [(field, _type(node[name]) | None, None) for field, name in names.items()]
-    return msgspec.defstruct("Record", fields, rename=names)
+    fields = [(field, _type(node[name]), None) for field, name in names.items()]
+    return msgspec.defstruct("Record", fields, rename=names) | None

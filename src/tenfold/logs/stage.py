@@ -13,7 +13,18 @@ from tenfold.logs import READERS, detect, documents, quarantine
 from tenfold.logs.base import BESIDE, json_structure, tree
 from tenfold.logs.excerpts import excerpts
 from tenfold.logs.normalise import LINE, REPAIRED
-from tenfold.logs.raw import MOST_BYTES, Job, is_too_long, made, ndjson, raw_parquet, raw_rows, raw_tree, unreadable
+from tenfold.logs.raw import (
+    LONGEST_BYTES,
+    MOST_BYTES,
+    Job,
+    is_too_long,
+    made,
+    ndjson,
+    raw_parquet,
+    raw_rows,
+    raw_tree,
+    unreadable,
+)
 from tenfold.logs.sieve import sieve
 from tenfold.logs.slices import copy
 from tenfold.logs.text.lines import KeptLines
@@ -176,7 +187,7 @@ def _sieved(connection: duckdb.DuckDBPyConnection, job: Job) -> Staged | None:
 
 
 def _refuse(connection: duckdb.DuckDBPyConnection, bad_file: Path) -> int:
-    connection.execute(f"INSERT INTO refused FROM {ndjson(bad_file, _REFUSED, 'none')}")
+    connection.execute(f"INSERT INTO refused FROM {ndjson(bad_file, _REFUSED, 'none', LONGEST_BYTES)}")
     return connection.execute("SELECT count(*) FROM refused").fetchall()[0][0]
 
 

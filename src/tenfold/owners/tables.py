@@ -46,6 +46,8 @@ def from_table(file: Path, raw: Mapping[str, Any]) -> Owners:
     listed = raw.get("owners")
     if listed is not None:
         if not isinstance(listed, str) or not listed:
+            if isinstance(listed, list):
+                raise AssumptionError(f"{file}: [[owners]]: a rule is an [[owner]]")
             raise AssumptionError(f'{file}: owners = {listed!r}: write the name of a CSV file, such as "owners.csv"')
         rules += _listed(file.parent / listed)
     return Owners(str(file), tuple(rules))

@@ -383,17 +383,17 @@ class PriceBook:
             found = self.ids.get((provider, dated[0]))
             if found:
                 return found[0], "dated_id"
-        if not bare:
-            return "", "none"
         by_shape = (model for pattern, model in self.patterns.get(provider, ()) if matches(pattern, bare))
-        model = next(by_shape, "")
+        model = next(by_shape, "") if bare else ""
         return (model, "pattern") if model else ("", "none")
 
     def _no_model(self, provider: str, model: str) -> str:
         providers = {key[0] for key in self.lists}
+        if not provider:
+            return "the log names no provider: load it into a new database with --set provider=NAME"
         if provider not in providers:
-            known = ", ".join(sorted(providers))
-            return f'no prices for provider "{provider}", only for {known}.{near(provider, providers)}'
+            only = f"only for {', '.join(sorted(providers))}.{near(provider, providers)}"
+            return f'no prices for provider "{provider}", {only}'
         if not model:
             return f"the log names no model (provider {provider})"
         ids = [name for owner, name in self.ids if owner == provider]
