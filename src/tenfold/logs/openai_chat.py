@@ -76,7 +76,6 @@ OPENAI_CHAT = Reader(
         "choices[].finish_reason": "VARCHAR",
         "error.type": "VARCHAR",
         "status_code": "JSON",
-        "user": "VARCHAR",
         "metrics": "JSON",
         **usage_leaves(SHAPE, "usage."),
         **envelope.METADATA_LEAVES,
