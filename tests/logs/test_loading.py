@@ -253,6 +253,17 @@ def test_progress_tells_files_bytes_rows_and_rejects(tmp_path, monkeypatch):
     assert of_first[-1] == first.stat().st_size == seen[0].file_bytes
 
 
+def test_progress_of_a_file_that_is_read_once_more_does_not_count_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(slices, "SLICE_BYTES", 2_000)
+    monkeypatch.setattr(files, "_CHUNK", 500)
+    last = [chat(90, object="chat.completion.chunk", choices=[]), chat(91, object="chat.completion.chunk", choices=[])]
+    file = write(tmp_path / "a.jsonl", [*(chat(i) for i in range(20)), *last])
+    seen = []
+    log = load(file, progress=seen.append)
+    assert seen[-1].rows == log.summary["requests"] == 22
+    assert seen[-1].read_bytes == file.stat().st_size
+
+
 def test_a_store_without_loads_says_what_to_do(tmp_path):
     with Store(tmp_path / "new.duckdb").writing():
         pass

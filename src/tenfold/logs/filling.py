@@ -190,6 +190,7 @@ class Load:
         is_whole = job.held.kind == "parquet" or job.held.is_document or job.part.is_unsure
         if is_whole or (job.reader.reshape and not job.reader.reshape_if):
             return self._read_parts(job, [job.part], plan, load_id, tell)
+        before = self.rows, self.rejected
         try:
             parts = slices.slices(plan.file, plan.scan, is_table=is_table)
             return self._read_parts(job, parts, plan, load_id, tell)
@@ -198,6 +199,8 @@ class Load:
             self.connection.execute("DELETE FROM batch WHERE load_id = ?", [load_id])
             for table in ("new_rejects", STAGED_TEXTS):
                 self.connection.execute(f"DELETE FROM {table} WHERE load_id = ?", [load_id])
+            self.rows, self.rejected = before
+            tell.begin_again()
             return self._read_parts(job, [job.part], plan, load_id, tell)
 
     def _read_parts(self, job: Job, parts: Iterable[slices.Slice], plan: Plan, load_id: int, tell: _Teller) -> Staged:
@@ -365,6 +368,10 @@ class _Teller:
     def __init__(self, progress: Progress | None, step: Step) -> None:
         self._progress = progress
         self._step = step
+
+    def begin_again(self) -> None:
+        """Take back what was told of the file: it is read once more."""
+        self._step = self._step._replace(read_bytes=0)
 
     def __call__(self, more: int, load: Load) -> None:
         """Tell it.
