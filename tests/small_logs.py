@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+from duckdb import DuckDBPyConnection
+
 from tenfold.ledger import Ledger, attribute
-from tenfold.levers import LEVERS, Lever, Look
+from tenfold.levers import LEVERS, Assumed, Bill, Judged, Lever, Look, Stage
 from tenfold.levers.assume import assumptions
+from tenfold.levers.base import Advice
 from tenfold.levers.repricing import own_bill
+from tenfold.levers.tally import Tally
 from tenfold.logs import Log
 from tenfold.logs.cube import cells_sql
+from tenfold.planning.portfolio import Portfolio
 from tenfold.prices import PriceBook, price_book
 from tenfold.prices.words import canonical_provider, canonical_tier
 from tenfold.slo import Slo
@@ -107,6 +114,7 @@ def ledger(rows: Sequence[Row], prices: str | PriceBook = PRICES, **options: Any
     made = book(prices) if isinstance(prices, str) else prices
     store = Store()
     keys: dict[tuple[str, str, str, str], int] = {}
+    filled: list[dict[str, Any]] = []
     with store.writing() as connection:
         for one in rows:
             parts = (
@@ -119,8 +127,8 @@ def ledger(rows: Sequence[Row], prices: str | PriceBook = PRICES, **options: Any
                 **{name: value for name, value in one.items() if name in schema.names("requests")},
                 "price_key": keys.setdefault(parts, len(keys) + 1),
             }
-            marks = ", ".join("?" for _ in values)
-            connection.execute(f"insert into requests ({', '.join(values)}) values ({marks})", list(values.values()))
+            filled.append(values)
+        _insert(connection, filled)
         for parts, key in keys.items():
             connection.execute("insert into price_keys values (?, ?, ?, ?, ?)", [key, *parts])
         connection.execute(f"insert into cube {cells_sql('requests', made.thresholds)}")
@@ -130,12 +138,67 @@ def ledger(rows: Sequence[Row], prices: str | PriceBook = PRICES, **options: Any
     return attribute(Log(store, {}), made, **options)
 
 
+def _insert(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
+    """Insert one by one, or by way of a file where that would take long."""
+    if len(rows) > 100:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "requests.parquet")
+            pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
+            connection.execute("insert into requests by name select * from read_parquet(?)", [str(path)])
+        return
+    for values in rows:
+        marks = ", ".join("?" for _ in values)
+        connection.execute(f"insert into requests ({', '.join(values)}) values ({marks})", list(values.values()))
+
+
+class Shorten:
+    """A lever that takes a percentage of the output away: what a lever is, in the fewest lines."""
+
+    stage = Stage.OUTPUT
+    needs = (("output_tokens",),)
+    columns = ()
+    changed = ("output_tokens",)
+    assumptions = ()
+    effort_days = Decimal(0)
+    risk = "low"
+    reversible = True
+    rule_of_thumb = ""
+    slo_effect = "unknown"
+    settled = "new_pusd"
+
+    def __init__(self, name: str, percent: int, number: int = 6, conflicts: tuple[str, ...] = ()) -> None:
+        self.name, self.percent, self.number, self.conflicts = name, percent, number, conflicts
+        self.given: list[str] = []
+
+    def allowed(self, slo: Slo, assumed: Assumed) -> str:  # noqa: ARG002
+        return "true"
+
+    def judge(self, bill: Bill, assumed: Assumed) -> Judged:  # noqa: ARG002
+        fate = "case when b.is_billed then 'touched' end as fate"
+        bill.session.engine.step(f"{self.name}_judged", f"select b.rid, {fate} from lever_base as b")
+        return Judged(f"{self.name}_judged")
+
+    def apply(self, bill: Bill, assumed: Assumed) -> Bill:  # noqa: ARG002
+        self.given.append(bill.requests)
+        output = f"cast(output_tokens * {100 - self.percent} / 100 as bigint)"
+        name = f"{bill.requests}_{self.name}"
+        bill.session.engine.step(name, f"select p.*, {output} as new_output_tokens from {bill.requests} as p")
+        return replace(bill, requests=name)
+
+    def look(self, bill: Bill, assumed: Assumed, counted: Tally) -> Look:  # noqa: ARG002
+        return Look("ok", "", "modelled", counted.total("now_pusd"), None, (), Advice("", "", ""), applies=True)
+
+
 def look(lever: Lever, made: Ledger, assume: Mapping[str, Any] | None = None, slo: Slo | None = None) -> Look:
     """Let one lever look at a log, without the rest of the plan."""
-    assumed = assumptions(assume, LEVERS).levers[lever.name]
+    assumed = assumptions(assume, LEVERS).levers
     with made.session() as session:
-        allowed = lever.allowed(slo or Slo(), assumed)
-        return lever.look(own_bill(session, {lever.name: (assumed.where or "true", allowed)}), assumed)
+        bill = own_bill(session, (lever,), assumed, slo or Slo())
+        verdict = lever.judge(bill, assumed[lever.name])
+        if isinstance(verdict, Look):
+            return verdict
+        portfolio = Portfolio(bill, (lever,), assumed, {lever.name: verdict})
+        return lever.look(bill, assumed[lever.name], portfolio.tally(lever.name))
 
 
 def facts(found: Look) -> dict[str, Any]:

@@ -5,52 +5,19 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from small_logs import facts, ledger, look, row
+from small_logs import Shorten, facts, ledger, look, row
 
 import tenfold as tf
-from tenfold.levers import Bill, Look, Stage
-from tenfold.levers.base import Advice
 from tenfold.levers.prefix_cache import LEVER
-from tenfold.levers.repricing import COLUMNS
 from tenfold.money import PUSD_PER_USD, to_usd
 
 NOON = datetime(2026, 10, 1, 12)
 
 
-class Less:
-    """A lever that takes a share of the output away."""
-
-    stage = Stage.OUTPUT
-    needs = (("output_tokens",),)
-    assumptions = ()
-    conflicts = ()
-    effort_days = Decimal(0)
-    risk = "low"
-    reversible = True
-    rule_of_thumb = ""
-    slo_effect = "unknown"
-
-    def __init__(self, number, name, percent):
-        self.number, self.name, self.percent = number, name, percent
-
-    def allowed(self, slo, assumed):  # noqa: ARG002
-        return "true"
-
-    def apply(self, bill, assumed):  # noqa: ARG002
-        rest = f"cast(output_tokens * {100 - self.percent} / 100 as bigint)"
-        parts = ", ".join(f"{rest} as {one}" if one == "output_tokens" else one for one in (*COLUMNS, *bill.marks))
-        name = f"{bill.requests}_{self.name}"
-        bill.session.engine.step(name, f"select {parts} from {bill.requests}")
-        return Bill(bill.session, name, bill.marks, bill.fixed_pusd)
-
-    def look(self, bill, assumed):  # noqa: ARG002
-        return Look("ok", "", "modelled", bill.session.totals()["cost_pusd"].sum(), None, (), Advice("", "", ""), True)
-
-
 def test_b124_levers_together_are_valued_one_after_the_other():
     # ten days at $10; one lever alone saves 60 %, the other 30 %: 100 -> 40 -> 28
     rows = [row(ts=NOON + timedelta(days=n), input_tokens=0, output_tokens=1_000_000) for n in range(10)]
-    plan = tf.plan(ledger(rows), levers=(Less(6, "router", 60), Less(7, "caching", 30)))
+    plan = tf.plan(ledger(rows), levers=(Shorten("router", 60, 6), Shorten("caching", 30, 7)))
     assert plan.spend_pusd == 100 * PUSD_PER_USD
     assert {one.name: one.alone_pusd for one in plan.estimates} == {
         "router": 60 * PUSD_PER_USD,

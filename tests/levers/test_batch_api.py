@@ -4,6 +4,7 @@ import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from tenfold.errors import AssumptionError
 from tenfold.levers import LEVERS
 from tenfold.levers.assume import assumptions, described
 from tenfold.levers.batch_api import LEVER
-from tenfold.levers.repricing import own_bill
+from tenfold.levers.repricing import own_bill, tried
 from tenfold.prices.words import canonical_tier
 
 NOON = datetime(2026, 6, 1, 12)
@@ -303,27 +304,21 @@ def test_equals_the_oracle_at_length(drawn, factor):
     hold_equal(drawn, factor)
 
 
-def test_twice_is_once():
-    rows = [row(), row(cache_read_tokens=501), row(model="online"), row(is_stream=True), row(model="plain")]
-    made = ledger(rows)
-    assumed = assumptions({"batch_api": {"where": "true", "cache_hit_factor": 0.5}}, LEVERS).levers["batch_api"]
-    with made.session() as session:
-        once = LEVER.apply(own_bill(session, {"batch_api": ("true", "true")}), assumed)
-        twice = LEVER.apply(once, assumed)
-        frames = [session.engine.fetch(f"select * from {bill.requests} order by all") for bill in (once, twice)]
-    assert frames[0].equals(frames[1])
-    assert frames[0]["service_tier"].to_list().count("batch") == 3
+def versions(rows, assume=ALL):
+    """The requests as they are and as the lever leaves them, by place in the log, with the key's tier."""
+    assumed = assumptions(assume, LEVERS).levers
+    with ledger(rows).session() as session:
+        bill = own_bill(session, (LEVER,), assumed, tf.Slo())
+        judged = LEVER.judge(bill, assumed["batch_api"])
+        tried(LEVER, bill, judged, assumed["batch_api"], "after")
+        names = {key: tier for key, _, _, tier, _ in session.keys}
+        read = "select * from {} order by rid"
+        found = [session.engine.fetch(read.format(view)) for view in ("lever_base", "after")]
+    return [one.with_columns(tier=pl.col("price_key").replace_strict(names)) for one in found]
 
 
 def test_nothing_but_tier_and_reads_changes():
-    made = ledger([row(cache_read_tokens=501, request_id="a", tags=None), row(is_stream=True, request_id="b")])
-    assumed = assumptions(ALL, LEVERS).levers["batch_api"]
-    with made.session() as session:
-        bill = own_bill(session, {"batch_api": ("true", "true")})
-        after = LEVER.apply(bill, assumed)
-        before, then = (
-            session.engine.fetch(f"select * from {view} order by request_id") for view in ("lever_base", after.requests)
-        )
-    same = [name for name in before.columns if name not in ("service_tier", "price_key")]
-    assert then.select(same).equals(before.select(same))
-    assert then["service_tier"].to_list() == ["batch", None]
+    before, then = versions([row(cache_read_tokens=501), row(is_stream=True)])
+    counts = [name for name in then.columns if name.endswith("_tokens")]
+    assert then.select(counts).equals(before.filter(is_stream=False).select(counts))
+    assert then["tier"].to_list() == ["batch"]  # what it does not touch has no version of its own

@@ -3,18 +3,14 @@
 import json
 import math
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from typing import ClassVar
 
 import pytest
-from small_logs import ledger, row
+from small_logs import Shorten, ledger, row
 
 import tenfold as tf
 from tenfold import extras
 from tenfold.errors import AssumptionError
-from tenfold.levers import LEVERS, Bill, Look, Stage, batch_api
-from tenfold.levers.base import Advice
-from tenfold.levers.repricing import COLUMNS
+from tenfold.levers import LEVERS, batch_api
 from tenfold.money import PUSD_PER_USD
 
 NOON = datetime(2026, 6, 1, 12)
@@ -35,38 +31,6 @@ def batched(made, slo=None, plan=None, **table):
 
 def of(plan, name):
     return next(one for one in plan.estimates if one.name == name)
-
-
-class Shorten:
-    """A lever as a later issue adds one: a share of the output goes; everything else comes from the seam."""
-
-    number = 6
-    stage = Stage.OUTPUT
-    needs = (("output_tokens",),)
-    assumptions = ()
-    effort_days = Decimal(0)
-    risk = "low"
-    reversible = True
-    rule_of_thumb = ""
-    slo_effect = "unknown"
-    runs: ClassVar[list[str]] = []
-
-    def __init__(self, name, part, conflicts=()):
-        self.name, self.part, self.conflicts = name, part, conflicts
-
-    def allowed(self, slo, assumed):  # noqa: ARG002
-        return "true"
-
-    def apply(self, bill, assumed):  # noqa: ARG002
-        self.runs.append(bill.requests)
-        output = f"output_tokens - cast(output_tokens / {self.part} as bigint)"
-        parts = ", ".join(f"{output} as {one}" if one == "output_tokens" else one for one in (*COLUMNS, *bill.marks))
-        name = f"{bill.requests}_{self.name}"
-        bill.session.engine.step(name, f"select {parts} from {bill.requests}")
-        return Bill(bill.session, name, bill.marks, bill.fixed_pusd)
-
-    def look(self, bill, assumed):  # noqa: ARG002
-        return Look("ok", "", "modelled", bill.session.totals()["cost_pusd"].sum(), None, (), Advice("", "", ""), True)
 
 
 def test_nothing_is_assumed():
@@ -188,7 +152,7 @@ def test_disjoint_levers_add_up():
 
 def test_a_further_lever_is_one_more_in_the_list():
     # A quarter of the output goes (75 left): 2,000 + 750 = 2,750 online, 1,000 + 375 = 1,375 in batch, of 3,000.
-    quarter = Shorten("shorten", 4)
+    quarter = Shorten("shorten", 25)
     plan = tf.plan(ledger(days(12)), assume={"batch_api": BATCH}, levers=(*LEVERS, quarter))
     assert of(plan, "shorten").alone_pusd == 12 * 250 * UUSD
     assert of(plan, "batch_api").alone_pusd == 12 * 1_500 * UUSD
@@ -196,11 +160,11 @@ def test_a_further_lever_is_one_more_in_the_list():
     assert sum(one.shapley_pusd or 0 for one in plan.estimates) == plan.joint_all_pusd
     assert sum(pusd for _, pusd in plan.roadmap) == plan.saving.mid
     # in the mechanical order, output is edited before the tier is applied, whatever the order of the list
-    assert set(Shorten.runs) == {"lever_base"}
+    assert set(quarter.given) == {"lever_given_shorten"}
 
 
 def test_of_two_rivals_the_one_that_saves_less_is_excluded():
-    half, quarter = Shorten("halve", 2), Shorten("quarter", 4, conflicts=("halve",))
+    half, quarter = Shorten("halve", 50), Shorten("quarter", 25, conflicts=("halve",))
     plan = tf.plan(ledger(days(12)), levers=(quarter, half))
     assert plan.levers == ("halve",)
     rival = of(plan, "quarter")

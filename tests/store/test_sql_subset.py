@@ -24,6 +24,7 @@ WORDS = {
     "cells_grouped": cells.grouping_words(),
     "cells_cube": {"sums": cells.sums()},
     "cells_mixed": {"counts": cells.counts()},
+    "lever_rows": {"joins": "left join judged as j on b.rid = j.rid"},
 }
 
 

@@ -282,6 +282,11 @@ class Session:
         return "priced_cube"
 
     @property
+    def counts(self) -> frozenset[str]:
+        """Counts that are above zero somewhere in the log."""
+        return self._counts
+
+    @property
     def keys(self) -> tuple[tuple[int, str, str, str, str], ...]:
         """Rows of (price key, provider, model, tier, region)."""
         return tuple(self._keys)

@@ -1,7 +1,7 @@
 """The levers: each a function from a bill to a bill, one module and one line here."""
 
 from tenfold.levers import batch_api, prefix_cache
-from tenfold.levers.base import Assumed, Assumption, Bill, Lever, Look, Stage
+from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Lever, Look, Stage
 from tenfold.levers.estimate import Estimate, Saving
 
 LEVERS: tuple[Lever, ...] = (
@@ -9,4 +9,4 @@ LEVERS: tuple[Lever, ...] = (
     batch_api.LEVER,
 )
 
-__all__ = ["LEVERS", "Assumed", "Assumption", "Bill", "Estimate", "Lever", "Look", "Saving", "Stage"]
+__all__ = ["LEVERS", "Assumed", "Assumption", "Bill", "Estimate", "Judged", "Lever", "Look", "Saving", "Stage"]

@@ -94,6 +94,7 @@ def assumptions(source: str | Path | Mapping[str, Any] | None, levers: Sequence[
             match.
     """
     place, tables = _tables(source)
+    folder = Path() if source is None or isinstance(source, Mapping) else Path(source).parent
     known = {lever.name: lever for lever in levers}
     for name, table in tables.items():
         if name not in (*known, "plan"):
@@ -104,7 +105,7 @@ def assumptions(source: str | Path | Mapping[str, Any] | None, levers: Sequence[
         if not isinstance(table, Mapping):
             raise AssumptionError(f"{place}: {name} must be a table: [{name}]")
     return Assumptions(
-        {name: _lever(lever, tables.get(name), f"{place}: [{name}]") for name, lever in known.items()},
+        {name: _lever(lever, tables.get(name), f"{place}: [{name}]", folder) for name, lever in known.items()},
         _plan(tables.get("plan", {}), f"{place}: [plan]", tuple(known)),
         place,
     )
@@ -141,10 +142,12 @@ def plain(value: Value) -> str | int | tuple[str, ...] | list[str] | None:
         value: An assumption's value.
 
     Returns:
-        Decimals as strings, a range as its three ends unless they are alike.
+        Decimals and paths as strings, a range as its three ends unless they are alike.
     """
     if isinstance(value, Range):
         return str(value.mid) if len(set(value)) == 1 else [str(one) for one in value]
+    if isinstance(value, Path):
+        return value.as_posix()
     return str(value) if isinstance(value, Decimal) else value
 
 
@@ -156,7 +159,7 @@ def _tables(source: str | Path | Mapping[str, Any] | None) -> tuple[str, dict[st
     return str(source), read_toml(source, parse_float=Decimal)
 
 
-def _lever(lever: Lever, table: Mapping[str, Any] | None, place: str) -> Assumed:
+def _lever(lever: Lever, table: Mapping[str, Any] | None, place: str, folder: Path) -> Assumed:
     own: dict[str, Reader] = {one.name: one.read for one in lever.assumptions}
     common: dict[str, Reader] = {"where": text, "effort_days": amount, "running_usd_per_month": amount}
     read = _read(table or {}, own | common, place)
@@ -164,13 +167,19 @@ def _lever(lever: Lever, table: Mapping[str, Any] | None, place: str) -> Assumed
     effort = read.get("effort_days", lever.effort_days)
     running = read.get("running_usd_per_month", Decimal(0))
     return Assumed(
-        values={one.name: read.get(one.name, one.default) for one in lever.assumptions},
+        values={one.name: _placed(read.get(one.name, one.default), folder) for one in lever.assumptions},
         stated=frozenset(read),
         where=None if where is None else check(str(where), f"{place} where"),
         effort_days=cast("Decimal", effort),
         running_pusd_per_month=int(cast("Decimal", running) * PUSD_PER_USD),
         has_table=table is not None,
+        falling=frozenset(one.name for one in lever.assumptions if one.falls),
     )
+
+
+def _placed(value: Value, folder: Path) -> Value:
+    """Take a file from the folder of the assumptions file; an absolute path stays."""
+    return folder / value if isinstance(value, Path) else value
 
 
 def _plan(table: Mapping[str, Any], place: str, levers: tuple[str, ...]) -> PlanTable:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from tenfold.ledger.session import Session
 from tenfold.levers.values import Range, Reader, Value
 from tenfold.slo import Slo
+
+if TYPE_CHECKING:
+    from tenfold.levers.tally import Tally
 
 Status: TypeAlias = Literal["ok", "no_assumption", "nothing_eligible", "vetoed", "excluded", "not_measurable"]
 Label: TypeAlias = Literal["exact", "replayed", "measured", "modelled", "ceiling"]
@@ -38,6 +41,7 @@ class Assumption(NamedTuple):
         source: Where the default comes from.
         conservative: Whether the default errs towards a smaller saving.
         read: Reader of a written value.
+        falls: Whether a larger value saves less, so that a range's low scenario is its high end.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Assumption(NamedTuple):
     source: str
     conservative: bool
     read: Reader
+    falls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class Assumed:
         effort_days: Working days to put the lever in place.
         running_pusd_per_month: What it costs to keep it in place, in pUSD a month.
         has_table: Whether the assumptions file has the lever's table at all.
+        falling: Keys of ranges of which a larger value saves less.
         scenario: Which end of the ranges holds; low is the one that saves least.
     """
 
@@ -68,6 +74,7 @@ class Assumed:
     effort_days: Decimal
     running_pusd_per_month: int
     has_table: bool
+    falling: frozenset[str] = frozenset()
     scenario: Scenario = "mid"
 
     def at(self, scenario: Scenario) -> Assumed:
@@ -82,7 +89,7 @@ class Assumed:
         return replace(self, scenario=scenario)
 
     def number(self, name: str) -> Decimal:
-        """Give a range's value in this scenario; low is the range's low end.
+        """Give a range's value in this scenario: low takes the end that saves least.
 
         Args:
             name: Key of a range.
@@ -92,6 +99,8 @@ class Assumed:
         """
         value = self.values[name]
         assert isinstance(value, Range)
+        if name in self.falling:
+            value = Range(*reversed(value))
         return getattr(value, self.scenario)
 
     @property
@@ -106,17 +115,16 @@ class Bill:
 
     Args:
         session: Session whose one pricing function prices every version of the requests.
-        requests: View with the columns of ``requests`` and the marks.
-        marks: Further columns that every version carries along.
+        requests: View of requests, or of versions of them: ``rid`` (the request), ``call_id`` (the call: a request that
+            became two calls has two), ``ts``, ``price_key``, the counts, ``cost_pusd``, what the levers judged by.
+        columns: Its columns.
         fixed_pusd: Fixed charges over the window, in pUSD.
-        laid: Versions of these requests that the session already holds; one log's bills share it.
     """
 
     session: Session
     requests: str
-    marks: tuple[str, ...]
+    columns: tuple[str, ...]
     fixed_pusd: int = 0
-    laid: set[str] = field(default_factory=set[str])
 
 
 class Advice(NamedTuple):
@@ -125,6 +133,25 @@ class Advice(NamedTuple):
     first_action: str
     verify: str
     undo: str
+
+
+class Judged(NamedTuple):
+    """Which requests a lever wants to change, decided once, on the log as it was billed.
+
+    Args:
+        view: View or table of ``rid`` and ``fate`` (``touched``, why not, NULL outside its ``where``), the knobs, and
+            ``fee_pusd`` where it charges by the request (also for requests that it leaves as they are).
+        knobs: Columns of the view that its change needs on every version of a request.
+        has_fee: Whether the view has ``fee_pusd``.
+        is_ceiling: Whether its figure is only the most there could be.
+        is_replayed: Whether its change to one request depends on what the levers before it did to others.
+    """
+
+    view: str
+    knobs: tuple[str, ...] = ()
+    has_fee: bool = False
+    is_ceiling: bool = False
+    is_replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +182,34 @@ class Look:
     left_out: tuple[dict[str, Any], ...] = ()
 
 
-class Lever(Protocol):
+class Change(Protocol):
+    """A change to a bill: what a lever does to requests, whoever chose them."""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Columns that the change gives anew: counts, ``price_key``, ``set_pusd`` (a measured cost)."""
+        ...
+
+    @property
+    def settled(self) -> str:
+        """SQL for what a changed request costs, of ``new_pusd`` and ``own_pusd``; as priced for most."""
+        ...
+
+    def apply(self, bill: Bill, assumed: Assumed) -> Bill:
+        """Change the bill.
+
+        Args:
+            bill: Versions of requests that are to be changed, with the knobs that were judged for them.
+            assumed: The assumptions.
+
+        Returns:
+            The bill after: a view of the same rows and columns (more rows where a request becomes several calls, fewer
+            where it goes), with ``new_<column>`` for every column of ``changed``; and its fixed charges.
+        """
+        ...
+
+
+class Lever(Change, Protocol):
     """One way to shrink a bill. Each is one module with an instance named in ``LEVERS``."""
 
     name: str
@@ -163,9 +217,11 @@ class Lever(Protocol):
     stage: Stage
     needs: tuple[tuple[str, ...], ...]
     """Columns without which nothing can be said: of each group, one must hold something."""
+    columns: tuple[str, ...]
+    """Columns of requests that it judges by, beside its marks, the counts, owner, time and price key."""
     assumptions: tuple[Assumption, ...]
     conflicts: tuple[str, ...]
-    """Levers that want the same traffic: at most one of them is in a plan."""
+    """Levers that want the same traffic: a request goes to one of them."""
     effort_days: Decimal
     risk: Literal["low", "medium", "high"]
     reversible: bool
@@ -184,24 +240,25 @@ class Lever(Protocol):
         """
         ...
 
-    def apply(self, bill: Bill, assumed: Assumed) -> Bill:
-        """Change the bill.
+    def judge(self, bill: Bill, assumed: Assumed) -> Judged | Look:
+        """Decide which requests the lever wants to change.
 
         Args:
-            bill: The bill before.
+            bill: The log's own bill, one row a request of the window.
             assumed: Its assumptions.
 
         Returns:
-            The bill after: a view over the same requests, in the same columns.
+            What it judged, or the whole answer where it has no figure.
         """
         ...
 
-    def look(self, bill: Bill, assumed: Assumed) -> Look:
-        """Say what the lever finds on the log as it was billed.
+    def look(self, bill: Bill, assumed: Assumed, counted: Tally) -> Look:
+        """Say what the lever found.
 
         Args:
             bill: The log's own bill.
             assumed: Its assumptions.
+            counted: What it did on its own, counted.
 
         Returns:
             Status, facts and advice.

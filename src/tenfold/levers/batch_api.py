@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
@@ -9,17 +10,19 @@ from typing import Any, Literal
 import polars as pl
 
 from tenfold.display import percent
-from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status
+from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Judged, Label, Look, Stage, Status
 from tenfold.levers.matching import matches_none
-from tenfold.levers.repricing import MOVED, Tally, fact, missing, repriced, tally
+from tenfold.levers.repricing import missing
+from tenfold.levers.tally import MOVED, Tally, fact
 from tenfold.levers.values import Range, choice, share
 from tenfold.money import shown, usd_text
 from tenfold.slo import Slo
+from tenfold.store import steps
 from tenfold.store.cells import CACHED_MEDIA
 
 BATCH_DELAY_S = 86_400
 _STEP = "lever_batch_api"
-_CHANGED = ("price_key", "service_tier", "cache_read_tokens", *CACHED_MEDIA)
+_JUDGED = "lever_batch_api_judged"
 _FACTS = {
     "other_tier": "requests of another tier than standard",
     "streamed": "requests that were streamed: someone reads along",
@@ -40,6 +43,8 @@ class BatchApi:
     number = 8
     stage = Stage.TIER
     needs = (("is_stream",), ("ts",))
+    columns: tuple[str, ...] = ("is_stream",)
+    changed = ("price_key", "cache_read_tokens", *CACHED_MEDIA)
     assumptions = (
         Assumption(
             "tier",
@@ -66,6 +71,7 @@ class BatchApi:
         "half of what the eligible requests cost: wrong where cached reads get no second discount, or are lost"
     )
     slo_effect = "answers within 24 hours (batch); unknown (flex)"
+    settled = "new_pusd"
 
     def allowed(self, slo: Slo, assumed: Assumed) -> str:
         """Write which requests the service levels leave to this lever.
@@ -82,6 +88,25 @@ class BatchApi:
         """
         return slo.may_wait(BATCH_DELAY_S if assumed.values["tier"] == "batch" else 0)
 
+    def judge(self, bill: Bill, assumed: Assumed) -> Judged | Look:
+        """Decide which requests can wait.
+
+        Args:
+            bill: The log's own bill.
+            assumed: Its assumptions.
+
+        Returns:
+            What it judged; the whole answer where the log does not say who waits.
+        """
+        lacking = missing(self, bill)
+        if lacking:
+            reason = f"{lacking}: not known whether anyone waits for an answer"
+            return Look("not_measurable", reason, "exact", None, None, (), _LOG_IT, applies=False)
+        keys = pl.DataFrame({"price_key": _standard(bill)}, schema={"price_key": pl.Int32})
+        bill.session.engine.register("lever_batch_standard", keys)
+        steps.run(bill.session.engine, _JUDGED, keys="lever_batch_standard")
+        return Judged(_JUDGED, is_ceiling=assumed.where is None)
+
     def apply(self, bill: Bill, assumed: Assumed) -> Bill:
         """Change the bill: eligible requests take the other tier's rates, with the cached reads assumed to stay.
 
@@ -92,24 +117,30 @@ class BatchApi:
         Returns:
             The bill after.
         """
-        return repriced(bill, self._view(bill, assumed), _STEP, _CHANGED, keys=self._keys(bill, assumed))
+        name = f"{bill.requests}_moved"
+        media = [column for column in CACHED_MEDIA if column in bill.columns]
+        share_of = "{0} * kept_num - {0} * kept_num % kept_den"
+        steps.run(
+            bill.session.engine,
+            _STEP,
+            name=name,
+            requests=bill.requests,
+            keys=self._keys(bill, assumed),
+            media="".join(f",\n  cast(({share_of.format(one)}) / kept_den as bigint) as new_{one}" for one in media),
+        )
+        return replace(bill, requests=name)
 
-    def look(self, bill: Bill, assumed: Assumed) -> Look:
+    def look(self, bill: Bill, assumed: Assumed, counted: Tally) -> Look:
         """Say which requests can wait and what stands against the others.
 
         Args:
             bill: The log's own bill.
             assumed: Its assumptions.
+            counted: What it did on its own, counted.
 
         Returns:
             Status, facts and advice.
         """
-        lacking = missing(self, bill)
-        if lacking:
-            reason = f"{lacking}: not known whether anyone waits for an answer"
-            return Look("not_measurable", reason, "exact", None, None, (), _LOG_IT, applies=False)
-        self.apply(bill, assumed)
-        counted = tally(bill, self._view(bill, assumed))
         is_ceiling = assumed.where is None
         status, reason = _status(counted, is_ceiling=is_ceiling)
         if status == "nothing_eligible" and not counted.requests():
@@ -127,25 +158,25 @@ class BatchApi:
             left_out=counted.left_out("vetoed", "left out by the service levels"),
         )
 
-    def _view(self, bill: Bill, assumed: Assumed) -> str:
-        return f"{bill.requests}_{self.name}" + ("" if assumed.scenario == "mid" else f"_{assumed.scenario}")
-
     def _keys(self, bill: Bill, assumed: Assumed) -> str:
         tier = str(assumed.values["tier"])
         kept = Fraction(assumed.number("cache_hit_factor"))
-        standard = [row[0] for row in bill.session.keys if row[3] == "standard"]
+        standard = _standard(bill)
         moved = bill.session.add_keys({key: {"service_tier": tier} for key in standard})
-        rows = [(key, moved[key], tier, kept.numerator, kept.denominator) for key in standard]
-        name = f"lever_batch_keys_{assumed.scenario}"
+        rows = [(key, moved[key], kept.numerator, kept.denominator) for key in standard]
+        name = f"{bill.requests}_keys"
         bill.session.engine.register(name, pl.DataFrame(rows, schema=_KEYS, orient="row"))
         return name
+
+
+def _standard(bill: Bill) -> list[int]:
+    return [row[0] for row in bill.session.keys if row[3] == "standard"]
 
 
 LEVER = BatchApi()
 _KEYS: dict[str, pl.DataType] = {
     "price_key": pl.Int32(),
     "moved_key": pl.Int32(),
-    "moved_tier": pl.String(),
     "kept_num": pl.Int64(),
     "kept_den": pl.Int64(),
 }
@@ -193,14 +224,14 @@ def _label(assumed: Assumed, counted: Tally, *, is_ceiling: bool) -> Label:
 
 def _evidence(counted: Tally) -> tuple[dict[str, Any], ...]:
     facts = [
-        fact("requests_in_where", counted.requests(), "requests", "lever_base"),
+        fact("requests_in_where", counted.requests(), "requests", "lever_log"),
         fact("requests_moved", counted.requests(MOVED), "requests", _STEP),
         fact("cost_now_usd", usd_text(counted.total("now_pusd", MOVED)), "USD", "priced"),
         fact("cost_moved_usd", usd_text(counted.total("then_pusd", MOVED)), "USD", "priced"),
         fact("cache_read_tokens", counted.total("read_tokens", MOVED), "tokens", _STEP),
         fact("cache_read_tokens_kept", counted.total("kept_read_tokens", MOVED), "tokens", _STEP),
     ]
-    return (*facts, *counted.fates(_FACTS, _STEP))
+    return (*facts, *counted.fates(_FACTS, _JUDGED))
 
 
 def _advice(counted: Tally, assumed: Assumed) -> Advice:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal
 
 from tenfold.display import saved_or_lost
-from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Label, Look, Stage, Status
+from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Judged, Label, Look, Stage, Status
 from tenfold.levers.matching import matches_none
-from tenfold.levers.repricing import MOVED, Tally, fact, missing, repriced, tally
+from tenfold.levers.repricing import missing, tried
+from tenfold.levers.tally import MOVED, Tally, fact
 from tenfold.levers.values import choice, count
 from tenfold.money import shown, usd_text
 from tenfold.slo import Slo
+from tenfold.store import steps
 from tenfold.store.cells import CACHED_MEDIA
 
 _STEP = "lever_prefix_cache"
-_CHANGED = ("cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens", *CACHED_MEDIA)
+_JUDGED = "lever_prefix_cache_judged"
+_CACHED = ("cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens", *CACHED_MEDIA)
 _FACTS = {
     "not_cached": "requests without cached or written tokens",
     "split_unknown": "requests whose cached share the log does not say: left as they are",
@@ -31,6 +35,8 @@ class PrefixCache:
     number = 3
     stage = Stage.PREFIX
     needs = (("cache_read_tokens", "cache_write_tokens"),)
+    columns: tuple[str, ...] = ()
+    changed = _CACHED
     assumptions = (
         Assumption(
             "policy",
@@ -56,6 +62,7 @@ class PrefixCache:
     reversible = True
     rule_of_thumb = "hit rate x 90 % of input: overstates, as it leaves out what writes cost extra"
     slo_effect = "unknown"
+    settled = "new_pusd"
 
     def allowed(self, slo: Slo, assumed: Assumed) -> str:  # noqa: ARG002 -- no latency model, so nothing is vetoed
         """Write which requests the service levels leave to this lever: all, as it has no latency model.
@@ -69,8 +76,27 @@ class PrefixCache:
         """
         return "true"
 
+    def judge(self, bill: Bill, assumed: Assumed) -> Judged | Look:
+        """Find the requests that use a cache.
+
+        Args:
+            bill: The log's own bill.
+            assumed: Its assumptions.
+
+        Returns:
+            What it judged; the whole answer for a policy that changes nothing, or has no figure.
+        """
+        lacking = missing(self, bill)
+        if lacking:
+            return Look("not_measurable", lacking, "exact", None, None, (), _LOG_IT, applies=False)
+        steps.run(bill.session.engine, _JUDGED)
+        judged = Judged(_JUDGED)
+        if assumed.values["policy"] == "none":
+            return judged
+        return self._found(bill, assumed, tried(_UNCACHED, bill, judged, assumed, "lever_uncached"))
+
     def apply(self, bill: Bill, assumed: Assumed) -> Bill:
-        """Change the bill: policy ``none`` makes all input uncached, ``as_shipped`` changes nothing.
+        """Change the bill: policy ``none`` makes all input uncached.
 
         Args:
             bill: The bill before.
@@ -79,22 +105,22 @@ class PrefixCache:
         Returns:
             The bill after.
         """
-        return self._uncached(bill) if assumed.values["policy"] == "none" else bill
+        return _UNCACHED.apply(bill, assumed)
 
-    def look(self, bill: Bill, assumed: Assumed) -> Look:
-        """Say what caching already saved or lost, and whether the policy asked for has a figure.
+    def look(self, bill: Bill, assumed: Assumed, counted: Tally) -> Look:
+        """Say what caching already saved or lost.
 
         Args:
             bill: The log's own bill.
             assumed: Its assumptions.
+            counted: What turning it off did, counted.
 
         Returns:
             Status, facts and advice.
         """
-        lacking = missing(self, bill)
-        if lacking:
-            return Look("not_measurable", lacking, "exact", None, None, (), _LOG_IT, applies=False)
-        counted = tally(bill, self._uncached(bill).requests)
+        return self._found(bill, assumed, counted)
+
+    def _found(self, bill: Bill, assumed: Assumed, counted: Tally) -> Look:
         as_billed = counted.total("then_pusd") - counted.total("now_pusd")
         policy = assumed.values["policy"]
         addressed = counted.total("now_pusd", MOVED) if policy == "none" else 0
@@ -113,10 +139,22 @@ class PrefixCache:
             applies=status == "ok",
         )
 
-    def _uncached(self, bill: Bill) -> Bill:
-        return repriced(bill, f"{bill.requests}_{self.name}", _STEP, _CHANGED)
+
+class _Uncached:
+    """The same tokens without any caching."""
+
+    changed = _CACHED
+    settled = "new_pusd"
+
+    def apply(self, bill: Bill, assumed: Assumed) -> Bill:  # noqa: ARG002 -- a change takes assumptions
+        name = f"{bill.requests}_uncached"
+        cached = [column for column in _CACHED if column in bill.columns]
+        uncached = ",\n  ".join(f"p.{column} * 0 as new_{column}" for column in cached)
+        steps.run(bill.session.engine, _STEP, name=name, requests=bill.requests, uncached=uncached)
+        return replace(bill, requests=name)
 
 
+_UNCACHED = _Uncached()
 LEVER = PrefixCache()
 _NO_TABLE = (
     'no assumption yet: add [prefix_cache] with policy = "none" to the assumptions file to see what caching is worth'
@@ -147,7 +185,7 @@ def _evidence(counted: Tally, as_billed: int) -> tuple[dict[str, Any], ...]:
         fact("cost_as_billed_usd", usd_text(counted.total("now_pusd", MOVED)), "USD", "priced"),
         fact("cost_uncached_usd", usd_text(counted.total("now_pusd", MOVED) + as_billed), "USD", "priced"),
     ]
-    return (*facts, *counted.fates(_FACTS, _STEP))
+    return (*facts, *counted.fates(_FACTS, _JUDGED))
 
 
 def _advice(counted: Tally, as_billed: int, policy: object) -> Advice:

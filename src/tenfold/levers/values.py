@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import NamedTuple, TypeAlias, cast
 
 from tenfold.errors import near
@@ -19,7 +20,7 @@ class Range(NamedTuple):
     high: Decimal
 
 
-Value: TypeAlias = str | int | Decimal | Range | tuple[str, ...] | None
+Value: TypeAlias = str | int | Decimal | Range | Path | tuple[str, ...] | None
 Reader: TypeAlias = Callable[[object], Value]
 
 
@@ -136,3 +137,21 @@ def words(raw: object) -> tuple[str, ...]:
     if not isinstance(raw, list | tuple) or not all(isinstance(one, str) for one in cast("list[object]", raw)):
         raise ValueError(f'must be a list of names, such as ["batch_api"], not {raw!r}')
     return tuple(cast("list[str]", raw))
+
+
+def path(raw: object) -> Path:
+    """Read the place of a file.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        The path as written; ``assume.py`` takes it from the folder of the assumptions file, or from the working
+        directory where the assumptions are a mapping.
+
+    Raises:
+        ValueError: It is no path.
+    """
+    if not isinstance(raw, str | Path) or not str(raw).strip():
+        raise ValueError(f'must be the path of a file in quotes, such as "evals.csv", not {raw!r}')
+    return Path(raw)

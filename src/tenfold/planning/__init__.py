@@ -15,7 +15,7 @@ from tenfold.levers.matching import unknown_in, unknown_values
 from tenfold.levers.repricing import own_bill
 from tenfold.logs.owning import owner_state
 from tenfold.planning.attribution import last_in, shapley
-from tenfold.planning.estimating import Standing, estimate, left_out, nothing
+from tenfold.planning.estimating import Standing, estimate, giving_way, left_out, nothing
 from tenfold.planning.plan_result import Plan
 from tenfold.planning.portfolio import DAYS_PER_MONTH, Portfolio
 from tenfold.slo import Slo
@@ -50,12 +50,20 @@ def plan(
     owners = owner_state(ledger.log.store).note
     with ledger.session() as session:
         own = assumed.levers
-        bill = own_bill(
-            session, {one.name: (own[one.name].where or "true", one.allowed(limits, own[one.name])) for one in levers}
-        )
-        looks = {lever.name: lever.look(bill, own[lever.name]) for lever in levers}
+        bill = own_bill(session, levers, own, limits)
+        verdicts = {lever.name: lever.judge(bill, own[lever.name]) for lever in levers}
+        wished = left_out(assumed, [one.name for one in levers])
+        portfolio = Portfolio(bill, levers, own, verdicts, frozenset(wished))
+        looks = {lever.name: _look(lever, portfolio) for lever in levers}
         notes = (*_notes(session.engine, looks, assumed, limits), *([owners] if owners else []))
-        return _planned(ledger, Portfolio(bill, levers, own), looks, assumed, limits, notes)
+        return _planned(ledger, portfolio, looks, assumed, limits, notes)
+
+
+def _look(lever: Lever, portfolio: Portfolio) -> Look:
+    verdict = portfolio.verdicts[lever.name]
+    if isinstance(verdict, Look):
+        return verdict
+    return lever.look(portfolio.bill, portfolio.assumed[lever.name], portfolio.tally(lever.name))
 
 
 def _notes(engine: Engine, looks: Mapping[str, Look], assumed: Assumptions, limits: Slo) -> tuple[str, ...]:
@@ -75,11 +83,13 @@ def _planned(
     limits: Slo,
     notes: tuple[str, ...],
 ) -> Plan:
-    out = left_out(looks, portfolio, assumed)
-    names = [name for name, look in looks.items() if look.status == "ok" and name not in out]
+    out = left_out(assumed, [name for name, look in looks.items() if look.status == "ok"])
+    out |= giving_way(portfolio)
+    names = [name for name in portfolio.names if looks[name].status == "ok" and name not in out]
     best = portfolio.best(names, assumed.plan)
     roadmap = portfolio.roadmap(best, assumed.plan)
-    standing = Standing(out, best, last_in(names, portfolio.value), shapley(names, portfolio.value))
+    idle = {name: 0 for name, look in looks.items() if look.status == "ok" and name not in (*out, *names)}
+    standing = Standing(out, best, last_in(names, portfolio.value) | idle, shapley(names, portfolio.value) | idle)
     estimates = [estimate(one, looks[one.name], portfolio, assumed, standing) for one in portfolio.levers]
     order = [name for name, _ in roadmap]
     days = portfolio.days.all

@@ -35,41 +35,35 @@ class Standing:
     shapley: Mapping[str, int]
 
 
-def left_out(looks: Mapping[str, Look], portfolio: Portfolio, assumed: Assumptions) -> dict[str, str]:
-    """Say why levers that have a figure stay out of every plan: the user's wish, or a rival for the same traffic.
+def left_out(assumed: Assumptions, names: Sequence[str]) -> dict[str, str]:
+    """Say which levers the user wants in no plan.
 
     Args:
-        looks: What each lever found.
-        portfolio: The levers on this log.
         assumed: The assumptions.
+        names: The levers.
 
     Returns:
         Lever to reason.
     """
-    ok = [name for name, look in looks.items() if look.status == "ok"]
     reasons: dict[str, str] = {}
-    for name in ok:
+    for name in names:
         if name in assumed.plan.exclude:
             reasons[name] = "left out by [plan] exclude"
         elif assumed.plan.include is not None and name not in assumed.plan.include:
             reasons[name] = "left out by [plan] include, which does not name it"
-    conflicts = {lever.name: lever.conflicts for lever in portfolio.levers}
-    alone = {name: portfolio.value(frozenset({name})) for name in ok if name not in reasons}
-    for name, rival in _giving_way(alone, conflicts).items():
-        reasons[name] = f"shares its traffic with {rival} ({rival} saves more)"
     return reasons
 
 
-def _giving_way(alone: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    kept: list[str] = []
-    rivals: dict[str, str] = {}
-    for name in sorted(alone, key=lambda one: -alone[one]):
-        rival = next((one for one in kept if one in conflicts[name] or name in conflicts[one]), None)
-        if rival is None:
-            kept.append(name)
-        else:
-            rivals[name] = rival
-    return rivals
+def giving_way(portfolio: Portfolio) -> dict[str, str]:
+    """Say which levers lost all their traffic to another that saves more of it.
+
+    Args:
+        portfolio: The levers on this log.
+
+    Returns:
+        Lever to reason.
+    """
+    return {name: f"shares its traffic with {rival} ({rival} saves more)" for name, rival in portfolio.beaten().items()}
 
 
 def estimate(lever: Lever, look: Look, portfolio: Portfolio, assumed: Assumptions, standing: Standing) -> Estimate:
@@ -129,8 +123,10 @@ def nothing(portfolio: Portfolio) -> Saving:
 
 
 def _saving(name: str, look: Look, portfolio: Portfolio) -> Saving:
+    if look.applies and isinstance(portfolio.verdicts[name], Look):
+        return nothing(portfolio)  # it changes nothing
     if look.applies:
-        found = portfolio.saving(frozenset({name}))
+        found = portfolio.alone(name)
         # the most that could be saved has no lower end
         return Saving(None, found.mid, found.mid) if look.label == "ceiling" else found
     return nothing(portfolio) if look.status in _UNTOUCHED else Saving(None, None, None)
@@ -138,8 +134,11 @@ def _saving(name: str, look: Look, portfolio: Portfolio) -> Saving:
 
 def _not_worth_it(name: str, portfolio: Portfolio, assumed: Assumptions, best: frozenset[str]) -> str:
     """Say why a lever that has a figure is not in the plan."""
-    low = portfolio.saving(frozenset({name})).low
-    if name in best or low is None or portfolio.value(frozenset({name})) <= 0:
+    if name in best or name not in portfolio.names:
+        return ""
+    saving = portfolio.saving(frozenset({name}))
+    low = saving.low
+    if low is None or (saving.mid or 0) <= 0:
         return ""
     months = assumed.plan.horizon_months
     saved = shown(round(portfolio.projected(low, months)))

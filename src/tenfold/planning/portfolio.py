@@ -1,4 +1,4 @@
-"""The value of sets of levers: each set is applied to the log in the mechanical order and priced again, never added."""
+"""The value of sets of levers: what each leaves of the bill, read off the priced versions of its requests."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from tenfold.ledger.session import Session
-from tenfold.levers import Assumed, Bill, Lever
+from tenfold.levers import Assumed, Bill, Judged, Lever, Look
 from tenfold.levers.assume import PlanTable
 from tenfold.levers.base import Scenario
 from tenfold.levers.estimate import Saving
-from tenfold.levers.repricing import cost_sum
+from tenfold.levers.tally import Tally
 from tenfold.planning.attribution import subsets
-from tenfold.planning.intervals import MIN_BLOCKS, MIN_DAYS, DayDraws
-from tenfold.prices.meters import Meter
+from tenfold.planning.intervals import MIN_BLOCKS, MIN_DAYS, Draws
+from tenfold.planning.versions import Block, Duel, Versions, Wanted
 from tenfold.store import steps
-from tenfold.store.database import quoted
 
 # Days that a month counts in every projection.
 DAYS_PER_MONTH = Fraction(304, 10)
@@ -66,93 +65,182 @@ def window_days(session: Session, with_requests: Sequence[date | None]) -> Days:
 
 @dataclass(slots=True)
 class Portfolio:
-    """Sets of levers on one log, priced once each.
+    """Sets of levers on one log.
 
     Args:
         bill: The log's own bill.
-        levers: The levers that may be combined.
+        levers: The levers, in any order.
         assumed: What is assumed for each.
+        verdicts: What each lever judged, or its whole answer where it has no figure.
+        left_out: Levers that no set may hold, whatever they judged.
     """
 
     bill: Bill
     levers: Sequence[Lever]
     assumed: Mapping[str, Assumed]
+    verdicts: Mapping[str, Judged | Look]
+    left_out: frozenset[str] = frozenset()
     days: Days = field(init=False)
     spend_pusd: int = field(init=False)
     requests: int = field(init=False)
     unpriced_requests: int = field(init=False)
-    _draws: DayDraws | None = field(init=False, default=None)
+    names: tuple[str, ...] = field(init=False)
+    """Levers that sets are made of, in the mechanical order."""
+    _versions: dict[Scenario, Versions] = field(init=False, default_factory=dict[Scenario, Versions])
+    _draws: tuple[Draws, Draws | None] | None = field(init=False, default=None)
+    _blocks: dict[tuple[frozenset[str], Scenario], tuple[dict[Block, int], int]] = field(init=False)
     _savings: dict[frozenset[str], Saving] = field(init=False, default_factory=dict[frozenset[str], Saving])
-    _bills: dict[tuple[frozenset[str], Scenario], Bill] = field(init=False)
-    _costs: dict[tuple[frozenset[str], Scenario], tuple[dict[date | None, int], int]] = field(init=False)
-    _daily: dict[str, dict[date | None, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        frame = _by_day(self.bill.session, self.bill.requests, "priced_requests")
+        frame = self.bill.session.engine.fetch(f"{steps.filled('lever_daily')}\norder by all")
         self.requests = int(frame["billed_requests"].sum() or 0)
         self.unpriced_requests = int(frame["unpriced_requests"].sum() or 0)
-        own = _costs(frame)
-        self._bills = {(frozenset(), "mid"): self.bill}
-        self._costs = {(frozenset(), "mid"): (own, self.bill.fixed_pusd)}
-        self._daily = {self.bill.requests: own}
-        self.days = window_days(self.bill.session, list(own))
-        self.spend_pusd = sum(own.values()) + self.bill.fixed_pusd
+        self.days = window_days(self.bill.session, frame["block_day"].to_list())
+        self.spend_pusd = sum(int(pusd) for pusd in frame["cost_pusd"]) + self.bill.fixed_pusd
+        self._blocks = {}
+        in_order = sorted(self.levers, key=lambda one: (one.stage, one.number))
+        self.names = tuple(
+            one.name
+            for one in in_order
+            if isinstance(judged := self.verdicts[one.name], Judged)
+            and not judged.is_ceiling
+            and one.name not in self.left_out
+            and self._touches(judged)
+        )
+        self._versions["mid"] = self._made("mid", in_order)
 
-    def applied(self, names: frozenset[str], scenario: Scenario = "mid") -> Bill:
-        """Apply a set of levers in the mechanical order.
+    def _touches(self, judged: Judged) -> bool:
+        found = self.bill.session.engine.fetch(f"select 1 as one from {judged.view} where fate = 'touched' limit 1")
+        return len(found) > 0
 
-        Args:
-            names: The levers.
-            scenario: Which end of the assumed ranges holds.
+    def _made(self, scenario: Scenario, in_order: Sequence[Lever]) -> Versions:
+        wanted: list[Wanted] = []
+        for lever in in_order:
+            judged = self.verdicts[lever.name]
+            if isinstance(judged, Judged):
+                assumed = self.assumed[lever.name].at(scenario)
+                wanted.append(Wanted(lever, judged, assumed, 1 << len(wanted)))
+        is_mid = scenario == "mid"
+        duels = None if is_mid else self._versions["mid"].duels
+        return Versions(self.bill, wanted, frozenset(self.names), "" if is_mid else f"_{scenario}", duels)
+
+    @property
+    def duels(self) -> Sequence[Duel]:
+        """Settled duels of levers that want the same requests."""
+        return self._versions["mid"].duels or ()
+
+    def beaten(self) -> dict[str, str]:
+        """Name the levers of which duels leave nothing.
 
         Returns:
-            The bill after.
+            Lever to the rival that has its traffic.
         """
-        if (names, scenario) not in self._bills:
-            bill = self.bill
-            for lever in sorted(self.levers, key=lambda one: (one.stage, one.number)):
-                if lever.name in names:
-                    bill = lever.apply(bill, self.assumed[lever.name].at(scenario))
-            self._bills[names, scenario] = bill
-        return self._bills[names, scenario]
+        versions = self._versions["mid"]
+        return {
+            loser: duel.second if loser == duel.first else duel.first
+            for duel in self.duels
+            for loser in set(duel.lost_by.values())
+            if not versions.touches(loser)
+        }
+
+    def tally(self, name: str) -> Tally:
+        """Count what a lever did on its own.
+
+        Args:
+            name: A lever that has judged.
+
+        Returns:
+            Counts by fate, feature and model.
+        """
+        return self._versions["mid"].tally(name)
 
     def value(self, names: frozenset[str], scenario: Scenario = "mid") -> int:
         """Price a set of levers.
 
         Args:
-            names: The levers.
+            names: The levers, of ``self.names``.
             scenario: Which end of the assumed ranges holds.
 
         Returns:
             Joint saving over the window, in pUSD: the difference of two totals.
         """
-        daily, fixed = self._cost(names, scenario)
-        return self.spend_pusd - sum(daily.values()) - fixed
+        blocks, fixed = self._left(names, scenario)
+        return self.spend_pusd - sum(pusd for (is_day, _), pusd in blocks.items() if is_day) - fixed
 
     def saving(self, names: frozenset[str]) -> Saving:
         """Price a set of levers with its interval.
 
         Args:
-            names: The levers.
+            names: The levers, of ``self.names``.
 
         Returns:
             The joint saving; low and high are None where the log is too short.
         """
         if names not in self._savings:
-            self._savings[names] = self._interval(names)
+            now, (then, fixed) = self._left(frozenset(), "mid")[0], self._left(names, "mid")
+            blocks = {block: now.get(block, 0) - then.get(block, 0) for block in {*now, *then}}
+            ends = () if not self._is_ranged(names) else (self.value(names, "low"), self.value(names, "high"))
+            self._savings[names] = self._interval(blocks, fixed, ends)
         return self._savings[names]
 
-    def _interval(self, names: frozenset[str]) -> Saving:
-        mid = self.value(names)
+    def alone(self, name: str) -> Saving:
+        """Price a lever on its own, on all that it reaches, whoever else wants it.
+
+        Args:
+            name: A lever that has judged.
+
+        Returns:
+            Its saving; low and high are None where the log is too short.
+        """
+        is_whole = all(name not in (duel.first, duel.second) for duel in self.duels)
+        if name in self.names and is_whole:
+            return self.saving(frozenset({name}))
+        blocks, fixed = self._alone(name, "mid")
+        ends = [sum(_by_day(blocks).values()) - fixed for blocks, fixed in self._ends_alone(name)]
+        return self._interval(blocks, fixed, ends)
+
+    def daily(self, name: str) -> dict[str | None, int]:
+        """Give what a lever on its own saves by day.
+
+        Args:
+            name: A lever that has judged.
+
+        Returns:
+            ISO day (None for requests without a time) to pUSD.
+        """
+        return _by_day(self._alone(name, "mid")[0])
+
+    def _alone(self, name: str, scenario: Scenario) -> tuple[dict[Block, int], int]:
+        versions = self._version(scenario)
+        return versions.alone(name), versions.fixed[name]
+
+    def _ends_alone(self, name: str) -> list[tuple[dict[Block, int], int]]:
+        ends: tuple[Scenario, ...] = ("low", "high")
+        return [self._alone(name, end) for end in ends] if self.assumed[name].has_range else []
+
+    def _interval(self, blocks: Mapping[Block, int], fixed: int, ends: Sequence[int]) -> Saving:
+        by_day = _by_day(blocks)
+        mid = sum(by_day.values()) - fixed
         if self.days.is_short:
             return Saving(None, mid, None)
-        own, (after, _) = self._costs[frozenset(), "mid"][0], self._cost(names, "mid")
-        daily = [own.get(day, 0) - after.get(day, 0) for day in self.days.all]
+        known: set[str | None] = {str(day) for day in self.days.all}
+        inside = {day: pusd for day, pusd in by_day.items() if day in known}
+        days, users = self._drawn()
+        found = [days.interval(inside, mid - sum(inside.values()))]
+        if users is not None:
+            by_user = {user: pusd for (is_day, user), pusd in blocks.items() if not is_day}
+            found.append(users.interval(by_user, -fixed))
+        return Saving(
+            min([low for low, _ in found] + [*ends, mid]), mid, max([high for _, high in found] + [*ends, mid])
+        )
+
+    def _drawn(self) -> tuple[Draws, Draws | None]:
         if self._draws is None:
-            self._draws = DayDraws(len(self.days.all))
-        low, high = self._draws.interval(daily, mid - sum(daily))
-        scenarios = (self.value(names, "low"), self.value(names, "high"))
-        return Saving(min(low, *scenarios), mid, max(high, *scenarios))
+            now = self._left(frozenset(), "mid")[0]
+            users = sorted(str(user) for is_day, user in now if not is_day)
+            days = Draws([str(day) for day in self.days.all])
+            self._draws = days, Draws(users) if len(users) >= MIN_BLOCKS else None
+        return self._draws
 
     def net(self, names: frozenset[str], table: PlanTable) -> Fraction:
         """Weigh a set of levers: what it surely saves over the horizon, less what it takes.
@@ -243,15 +331,12 @@ class Portfolio:
         """Split what a set of levers leaves of the bill.
 
         Args:
-            names: The levers.
+            names: The levers, of ``self.names``.
 
         Returns:
             One row per (feature, team, model), cost by meter in pUSD.
         """
-        self._cost(names, "mid")  # prices the set where that was not done before
-        meter_sums = _meter_sums("", self.bill.session.meters)
-        sql = steps.filled("lever_left", sums=_sums(self.applied(names).requests), meter_sums=meter_sums)
-        return self.bill.session.engine.fetch(f"{sql}\norder by all")
+        return self._versions["mid"].left(names)
 
     def _gain(self, done: frozenset[str], name: str) -> int:
         after, before = self.saving(done | {name}), self.saving(done)
@@ -259,38 +344,23 @@ class Portfolio:
             return self.value(done | {name}) - self.value(done)
         return after.low - before.low
 
-    def _cost(self, names: frozenset[str], scenario: Scenario) -> tuple[dict[date | None, int], int]:
-        if not any(self.assumed[name].has_range for name in names):
+    def _is_ranged(self, names: frozenset[str]) -> bool:
+        return any(self.assumed[name].has_range for name in names)
+
+    def _version(self, scenario: Scenario) -> Versions:
+        if scenario not in self._versions:
+            self._versions[scenario] = self._made(scenario, [one.lever for one in self._versions["mid"].wanted])
+        return self._versions[scenario]
+
+    def _left(self, names: frozenset[str], scenario: Scenario) -> tuple[dict[Block, int], int]:
+        if not self._is_ranged(names):
             scenario = "mid"
-        if (names, scenario) not in self._costs:
-            bill = self.applied(names, scenario)
-            if bill.requests not in self._daily:
-                session = bill.session
-                session.price(bill.requests, f"{bill.requests}_cost")
-                self._daily[bill.requests] = _costs(_by_day(session, bill.requests, f"{bill.requests}_cost"))
-            self._costs[names, scenario] = (self._daily[bill.requests], bill.fixed_pusd)
-        return self._costs[names, scenario]
+        if (names, scenario) not in self._blocks:
+            versions = self._version(scenario)
+            fixed = self.bill.fixed_pusd + sum(versions.fixed[name] for name in names)
+            self._blocks[names, scenario] = (versions.blocks(names), fixed)
+        return self._blocks[names, scenario]
 
 
-def _by_day(session: Session, requests: str, priced: str) -> pl.DataFrame:
-    """Price a version of the requests once into a small table of sums, and read it by day."""
-    zone = session.window.zone
-    day = "p.day" if zone == "UTC" else f"cast(timezone({quoted(zone)}, timezone('UTC', p.priced_at)) as date)"
-    steps.run(
-        session.engine, "lever_sums", name=_sums(requests), materialised=True,
-        priced=priced, day=day, meter_sums=_meter_sums("_pusd", session.meters),
-    )  # fmt: skip
-    summed = cost_sum("p", session.meters)
-    return session.engine.fetch(steps.filled("lever_daily", sums=_sums(requests), cost_sum=summed))
-
-
-def _meter_sums(suffix: str, meters: Sequence[Meter]) -> str:
-    return ",\n  ".join(f"sum(cast(p.{one.name}_pusd as decimal(38, 0))) as {one.name}{suffix}" for one in meters)
-
-
-def _costs(frame: pl.DataFrame) -> dict[date | None, int]:
-    return {day: int(pusd) for day, pusd in frame.select("day", "cost_pusd").iter_rows()}
-
-
-def _sums(requests: str) -> str:
-    return f"{requests}_sums"
+def _by_day(blocks: Mapping[Block, int]) -> dict[str | None, int]:
+    return {day: pusd for (is_day, day), pusd in blocks.items() if is_day}

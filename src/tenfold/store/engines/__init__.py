@@ -10,6 +10,9 @@ import polars as pl
 class Engine(Protocol):
     """What a step needs of the machine it runs on."""
 
+    row_id: str
+    """SQL that numbers the rows of a stored table, alike in every query on it."""
+
     def register(self, name: str, frame: pl.DataFrame) -> None:
         """Make a small frame readable under a name.
 

@@ -16,6 +16,8 @@ class DuckDBEngine:
         connection: An open connection; read-only ones will do.
     """
 
+    row_id = "rowid"
+
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
 

@@ -1,11 +1,12 @@
--- What a version of the requests costs, by day.
--- in:  its sums by day, owner and meter
+-- The bill of the window by day.
+-- in:  lever_base
 -- out: one row a day, NULL for requests without a time; billed requests, those without a price, cost of the others
 -- units: costs in pUSD
 select
-  p.day,
-  cast(sum(p.billed_requests) as bigint) as billed_requests,
-  cast(sum(p.unpriced_requests) as bigint) as unpriced_requests,
-  {cost_sum} as cost_pusd
-from {sums} as p
-group by all
+  b.block_day,
+  cast(count(*) as bigint) as billed_requests,
+  cast(sum(case when b.cost_pusd is null then 1 else 0 end) as bigint) as unpriced_requests,
+  coalesce(sum(cast(b.cost_pusd as decimal(38, 0))), 0) as cost_pusd
+from lever_base as b
+where b.is_billed
+group by b.block_day

@@ -1,15 +1,13 @@
--- What a version of the requests costs, by day, owner and meter: priced once, read by day and by owner.
--- in:  the requests, priced; the day as the report zone cuts it
--- out: one row a (day, feature, team, model), day NULL for requests without a time; billed requests, those without a
---      price, costs by meter, NULL where nothing has a price
+-- What the versions of the requests cost, by day and by group of users.
+-- in:  the versions of the requests
+-- out: one row a (touch, levers, block_day) and one a (touch, levers, user_bucket), the other of the two NULL
 -- units: costs in pUSD
 select
-  case when is_dated then {day} end as day,
-  p.feature,
-  p.team,
-  p.model,
-  cast(sum(case when p.is_billed then 1 else 0 end) as bigint) as billed_requests,
-  cast(sum(case when p.is_billed and not p.is_priced then 1 else 0 end) as bigint) as unpriced_requests,
-  {meter_sums}
-from {priced} as p
-group by all
+  v.touch,
+  v.levers,
+  v.block_day,
+  v.user_bucket,
+  grouping(v.user_bucket) as is_day,
+  coalesce(sum(cast(v.cost_pusd as decimal(38, 0))), 0) as cost_pusd
+from {versions} as v
+group by grouping sets ((v.touch, v.levers, v.block_day), (v.touch, v.levers, v.user_bucket))
