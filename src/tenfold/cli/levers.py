@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json as json_reader
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -24,15 +25,24 @@ from tenfold.cli.common import (
     print_json,
     report_zone,
 )
-from tenfold.errors import NotEvaluable
+from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import attribute
 from tenfold.money import PUSD_PER_USD
-from tenfold.planning import Plan, plan
+from tenfold.planning import Plan, plan, tracking
 from tenfold.slo import Slo
 
 Assume = Annotated[Path | None, typer.Option("--assume", metavar="FILE", help="Assumptions (TOML), one table a lever.")]
 SloFile = Annotated[
     Path | None, typer.Option("--slo", metavar="FILE", help="Service levels (TOML) that a plan must keep.")
+]
+
+Track = Annotated[
+    Path | None,
+    typer.Option("--track", metavar="PLAN", help="Hold an earlier plan (its --json, saved) against this log."),
+]
+Control = Annotated[
+    str | None,
+    typer.Option("--control", metavar="SQL", help="With --track: the requests that were held back, as a predicate."),
 ]
 
 
@@ -45,6 +55,8 @@ def levers(
     zone: Zone = None,
     prices: Prices = None,
     prices_only: PricesOnly = False,
+    track: Track = None,
+    control: Control = None,
     json: Json = False,
 ) -> None:
     """Estimate every lever on this log, leave out what the SLO forbids, and rank the plan that is left."""
@@ -56,6 +68,13 @@ def levers(
         until=instant(to, local, "--to"),
         zone=local,
     )
+    if track is not None:
+        kept = tracking.track(_document(track), ledger, control=control)
+        if json:
+            print_json(kept.as_dict())
+        else:
+            show_tracked(Screen(), kept)
+        return
     found = plan(ledger, assume=assume, slo=Slo.load(slo) if slo else None)
     if json:
         print_json(found.as_dict())
@@ -63,6 +82,48 @@ def levers(
         show(Screen(), found)
     if not found.is_evaluable:
         raise NotEvaluable("no lever can be measured on this log; each says which column it misses")
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        found = json_reader.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise AssumptionError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise AssumptionError(f"{path}: not JSON: {error}. Save a plan with: tenfold levers --json > PLAN") from error
+    if not isinstance(found, dict):
+        raise AssumptionError(f"{path}: not a plan. Save one with: tenfold levers --json > PLAN")
+    return cast("dict[str, Any]", found)
+
+
+def show_tracked(screen: Screen, kept: tracking.Tracked) -> None:
+    """Print what was promised and what was realised.
+
+    Args:
+        screen: Where to print.
+        kept: The plan's promise against this log.
+    """
+    document = kept.as_dict()
+    realised = document["realised_usd"]
+    ends = "" if realised["low"] is None else f" [{_dollars(realised['low'])} to {_dollars(realised['high'])}]"
+    promised = f"Promised {_dollars(document['promised_usd'])} for these requests"
+    screen.line(f"{promised}, realised {_dollars(realised['mid'])}{ends} ({kept.label}).")
+    screen.line(f"Baseline: {kept.baseline}.")
+    screen.line()
+    table = plain_table(
+        ("feature", False), ("requests", True), ("cost", True), ("would have cost", True), ("promised", True),
+        ("realised", True),
+    )  # fmt: skip
+    for row in document["features"]:
+        table.add_row(
+            row["feature"] or "(none)", f"{row['requests']:,}", _dollars(row["cost_usd"]),
+            _dollars(row["expected_usd"]), _dollars(row["promised_usd"]), _dollars(row["realised_usd"]),
+        )  # fmt: skip
+    screen.table(table)
+    for feature in kept.unseen:
+        screen.line(f"Not in this log: {feature}")
+    for note in kept.notes:
+        screen.line(f"Note: {note}")
 
 
 def show(screen: Screen, found: Plan) -> None:

@@ -18,10 +18,11 @@ from tenfold.planning.attribution import last_in, shapley
 from tenfold.planning.estimating import Standing, estimate, giving_way, left_out, nothing
 from tenfold.planning.plan_result import Plan
 from tenfold.planning.portfolio import DAYS_PER_MONTH, Portfolio
+from tenfold.planning.tracking import Tracked, promised, track
 from tenfold.slo import Slo
 from tenfold.store.engines import Engine
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Plan", "Tracked", "plan", "track"]
 
 
 def plan(
@@ -113,6 +114,7 @@ def _planned(
         log_hash=ledger.log.log_hash,
         zone=ledger.window.zone,
         notes=notes,
+        promised=promised(portfolio.bill.session, _left_by(portfolio, best, "feature")) if best else (),
     )
 
 
@@ -132,6 +134,14 @@ def _payback_days(portfolio: Portfolio, best: frozenset[str], assumed: Assumptio
     per_month = portfolio.projected(portfolio.value(best), 1) - running
     work = Fraction(sum(assumed.levers[name].effort_days for name in best)) * assumed.plan.day_rate_pusd
     return round(float(work / per_month * DAYS_PER_MONTH), 1) if per_month > 0 else None
+
+
+def _left_by(portfolio: Portfolio, best: frozenset[str], dimension: str) -> dict[str | None, int]:
+    left: dict[str | None, int] = {}
+    for row in portfolio.left(best).rows(named=True):
+        pusd = sum(int(row[meter.name] or 0) for meter in portfolio.bill.session.meters)
+        left[row[dimension]] = left.get(row[dimension], 0) + pusd
+    return left
 
 
 def _bound_by(portfolio: Portfolio, best: frozenset[str]) -> str:

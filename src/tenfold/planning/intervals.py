@@ -17,7 +17,7 @@ MIN_BLOCKS = 10
 MIN_DAYS = 7
 # Ranks of the 2.5 % and 97.5 % points among the sorted draws (nearest rank), from 0.
 _LOW, _HIGH = DRAWS * 25 // 1000 - 1, DRAWS * 975 // 1000 - 1
-Blocks: TypeAlias = Mapping[str | None, int]
+Blocks: TypeAlias = Mapping[str, int]
 
 
 class Draws:
@@ -27,7 +27,7 @@ class Draws:
         blocks: The blocks (days, or groups of users) in a fixed order.
     """
 
-    def __init__(self, blocks: Sequence[str | None]) -> None:
+    def __init__(self, blocks: Sequence[str]) -> None:
         rng = random.Random(SEED)
         count = len(blocks)
         drawn = [[0] * DRAWS for _ in blocks]

@@ -65,6 +65,7 @@ class Plan:
         log_hash: Hash of the loaded files.
         zone: Zone that days are cut in.
         notes: What the assumptions or service levels name that the log does not have.
+        promised: What the plan promises of the provider's bill by feature, to be tracked in a later log.
     """
 
     estimates: tuple[Estimate, ...]
@@ -86,6 +87,7 @@ class Plan:
     log_hash: str
     zone: str = "UTC"
     notes: tuple[str, ...] = ()
+    promised: tuple[dict[str, Any], ...] = ()
 
     @property
     def is_unpriced(self) -> bool:
@@ -132,6 +134,7 @@ class Plan:
                 "why_none": self.why_none(),
                 "bound_by": self.bound_by,
                 "payback_days": self.payback_days,
+                "promised": list(self.promised),
             },
             "assumptions": self.assumed.as_dict(),
             "slo": self.slo.as_dict(),

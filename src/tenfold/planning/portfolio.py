@@ -216,19 +216,18 @@ class Portfolio:
 
     def _ends_alone(self, name: str) -> list[tuple[dict[Block, int], int]]:
         ends: tuple[Scenario, ...] = ("low", "high")
-        return [self._alone(name, end) for end in ends] if self.assumed[name].has_range else []
+        return [self._alone(name, end) for end in ends] if self._is_ranged(frozenset({name})) else []
 
     def _interval(self, blocks: Mapping[Block, int], fixed: int, ends: Sequence[int]) -> Saving:
         by_day = _by_day(blocks)
         mid = sum(by_day.values()) - fixed
         if self.days.is_short:
             return Saving(None, mid, None)
-        known: set[str | None] = {str(day) for day in self.days.all}
-        inside = {day: pusd for day, pusd in by_day.items() if day in known}
+        inside = {str(day): by_day[str(day)] for day in self.days.all if str(day) in by_day}
         days, users = self._drawn()
         found = [days.interval(inside, mid - sum(inside.values()))]
         if users is not None:
-            by_user = {user: pusd for (is_day, user), pusd in blocks.items() if not is_day}
+            by_user = {str(user): pusd for (is_day, user), pusd in blocks.items() if not is_day}
             found.append(users.interval(by_user, -fixed))
         return Saving(
             min([low for low, _ in found] + [*ends, mid]), mid, max([high for _, high in found] + [*ends, mid])
@@ -345,7 +344,9 @@ class Portfolio:
         return after.low - before.low
 
     def _is_ranged(self, names: frozenset[str]) -> bool:
-        return any(self.assumed[name].has_range for name in names)
+        judged = [self.verdicts[name] for name in names]
+        is_own = any(isinstance(one, Judged) and one.is_ranged for one in judged)
+        return is_own or any(self.assumed[name].has_range for name in names)
 
     def _version(self, scenario: Scenario) -> Versions:
         if scenario not in self._versions:

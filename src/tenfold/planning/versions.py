@@ -200,7 +200,7 @@ class Versions:
             f"select {', '.join(columns)}{nulls}, true as is_billable, false as gateway_cache_hit "
             f"from ({self._union()}) where {' or '.join(held) or 'false'}",
         )
-        session.price(f"lever_left_of{self.suffix}", f"lever_left_priced{self.suffix}")
+        session.price(f"lever_left_of{self.suffix}", f"lever_left_priced{self.suffix}", windowed=False)
         sums = ",\n  ".join(f"sum(cast(p.{m.name}_pusd as decimal(38, 0))) as {m.name}" for m in session.meters)
         sql = steps.filled("lever_left", priced=f"lever_left_priced{self.suffix}", meter_sums=sums)
         return session.engine.fetch(f"{sql}\norder by all")
