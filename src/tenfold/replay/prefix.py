@@ -1,0 +1,53 @@
+"""Prefix caches of providers: how much of each prompt's head an earlier request had left there, within a lifetime."""
+
+from __future__ import annotations
+
+from tenfold.store import steps
+from tenfold.store.engines import Engine
+
+
+def prefix_reads(engine: Engine, requests: str, name: str) -> None:
+    """Replay prefix caches on cumulative block hashes: pure SQL windows over the last blocks of shared runs.
+
+    A request touches all its blocks when it begins. It reads the longest run of leading blocks of which each was last
+    touched at most the lifetime ago, by a request that began strictly before, and had become readable strictly before:
+    at the earliest first token among the requests that touched it since it was last absent (no gap between touches
+    beyond the lifetime of the later one). Minimums, increments and prices are the caller's.
+
+    Args:
+        engine: Where the requests are.
+        requests: View (read several times: keep it where it is costly) with ``rid`` (unique within a combo); ``combo``
+            (independent what-ifs; not NULL); ``pool`` (who shares a cache; any type that groups; NULL: not replayed);
+            ``ts`` (start; NULL touches and reads nothing); ``readable_at`` (first token; NULL: ``ts``);
+            ``lifetime_us`` (idle lifetime in microseconds, inclusive); ``blocks``: list of the cumulative hashes up to
+            what the request touches, none twice, fewer than 2^26; NULL or empty touches and reads nothing.
+        name: Table to make: ``rid``, ``combo``, ``read_blocks``, a row for every row with a pool.
+    """
+    names = {part: f"{name}_{part}" for part in ("numbered", "blocks", "shared", "ends", "touches", "resident")}
+    _step(engine, "numbered", names, materialised=True, requests=requests)
+    _step(engine, "blocks", names, requests=requests)
+    _step(engine, "shared", names, materialised=True)
+    _step(engine, "ends", names)
+    _step(engine, "touches", names, materialised=True)
+    _step(engine, "resident", names)
+    steps.run(engine, "replay_prefix_reads", name=name, materialised=True, **names)
+
+
+def session_reads(engine: Engine, requests: str, name: str) -> None:
+    """Replay prefix caches by sessions, for logs without hashes: a turn reads the prompt of the turn before it.
+
+    The turn before is the last of the same combo, pool and session that began strictly before. It is read if it began
+    at most the lifetime ago, its first token came strictly before this turn, and this prompt is not shorter.
+
+    Args:
+        engine: Where the requests are.
+        requests: View with ``rid``, ``combo``, ``pool``, ``ts``, ``readable_at`` and ``lifetime_us`` as for
+            ``prefix_reads``; ``session_id`` (NULL reads nothing); ``input_tokens``; ``reaches_tokens``: tokens of the
+            prompt that the request touches, 0 or NULL where none.
+        name: Table to make: ``rid``, ``combo``, ``read_tokens``, a row for every row with a pool.
+    """
+    steps.run(engine, "replay_session_reads", name=name, materialised=True, requests=requests)
+
+
+def _step(engine: Engine, part: str, names: dict[str, str], *, materialised: bool = False, **words: str) -> None:
+    steps.run(engine, f"replay_prefix_{part}", name=names[part], materialised=materialised, **names, **words)
