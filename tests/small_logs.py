@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ checked = 2026-01-01
 """
 
 
+@cache
 def book(prices: str = PRICES) -> PriceBook:
     """Read a price book from text."""
     with tempfile.TemporaryDirectory() as folder:

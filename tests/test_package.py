@@ -13,7 +13,7 @@ import tenfold as tf
 
 PUBLIC = (
     "Ledger", "Log", "NotEvaluable", "Plan", "PriceBook", "Slo", "TenfoldError", "Usage",
-    "allocate", "attribute", "load", "open_log", "plan", "price", "price_book", "price_many", "review",
+    "allocate", "attribute", "cache_breaks", "load", "open_log", "plan", "price", "price_book", "price_many", "review",
 )  # fmt: skip
 ROOT = Path(__file__).parents[1]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenfold.analysis.allocation import allocate
+    from tenfold.analysis.cache_breaks import cache_breaks
     from tenfold.errors import NotEvaluable, TenfoldError
     from tenfold.ledger import Ledger, attribute
     from tenfold.ledger.many import price_many
@@ -32,6 +33,7 @@ _HOME = {
     "Usage": "tenfold.usage",
     "allocate": "tenfold.analysis.allocation",
     "attribute": "tenfold.ledger",
+    "cache_breaks": "tenfold.analysis.cache_breaks",
     "load": "tenfold.logs",
     "open_log": "tenfold.logs",
     "plan": "tenfold.planning",
@@ -52,6 +54,7 @@ __all__ = [
     "Usage",
     "allocate",
     "attribute",
+    "cache_breaks",
     "load",
     "open_log",
     "plan",

@@ -41,6 +41,19 @@ class Limits:
         has_ttft = self.ttft_p95_ms is not None and math.isfinite(self.ttft_p95_ms)
         return not has_ttft and (self.deadline_s is None or self.deadline_s >= delay_s)
 
+    def longest_wait(self, most_s: int) -> int:
+        """Tell how much later this traffic may be answered at most.
+
+        Args:
+            most_s: The longest that anything waits, in s.
+
+        Returns:
+            Whole seconds; 0 where someone waits for a first token.
+        """
+        if not self.may_wait(0):
+            return 0
+        return most_s if self.deadline_s is None else int(min(self.deadline_s, most_s))
+
 
 KEYS = tuple(one.name for one in fields(Limits))
 
@@ -122,6 +135,21 @@ class Slo:
             return str(common).lower()
         then, rest = str(not common).lower(), str(common).lower()
         return f"case when feature in ({', '.join(other)}) then {then} else {rest} end"
+
+    def longest_wait(self, most_s: int) -> str:
+        """Write how long each request may be made to wait, as SQL on ``feature``.
+
+        Args:
+            most_s: The longest that anything waits, in s.
+
+        Returns:
+            SQL of whole seconds, at most ``most_s``; 0 where someone waits for a first token.
+        """
+        waits = {name: self.limits(name).longest_wait(most_s) for name in (None, *self.feature)}
+        cases = "".join(
+            f" when feature = {quoted(name)} then {wait}" for name, wait in waits.items() if name is not None
+        )
+        return f"case{cases} else {waits[None]} end" if cases else str(waits[None])
 
     def as_dict(self) -> dict[str, Any]:
         """Give the limits as plain values for JSON; a lifted limit is the text ``inf``.

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tenfold.levers import LEVERS
+
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "samples"
 MAP = """
@@ -174,7 +176,7 @@ def test_levers_document(as_json, db):
         "effort_days",
         "risk", "first_action", "verify", "undo",
     }  # fmt: skip
-    assert {lever["name"] for lever in found["levers"]} == {"prefix_cache", "batch_api"}
+    assert {lever["name"] for lever in found["levers"]} == {lever.name for lever in LEVERS}
     for lever in found["levers"]:
         assert keys <= lever.keys()
 

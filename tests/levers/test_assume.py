@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from tenfold.errors import AssumptionError
-from tenfold.levers import LEVERS
+from tenfold.levers import LEVERS, batch_api
 from tenfold.levers.assume import assumptions, described
 from tenfold.levers.values import Range
 
@@ -22,7 +22,12 @@ def test_defaults_without_a_file():
     batch = made.levers["batch_api"]
     assert not batch.has_table
     assert batch.where is None
-    assert batch.values == {"tier": "batch", "cache_hit_factor": Range(Decimal(1), Decimal(1), Decimal(1))}
+    assert batch.values == {
+        "tier": "batch",
+        "cache_hit_factor": Range(Decimal(1), Decimal(1), Decimal(1)),
+        "expiry_ratio": Range(Decimal(0), Decimal(0), Decimal(0)),
+        "provisioned": None,
+    }
     assert (batch.effort_days, batch.running_pusd_per_month) == (2, 0)
     assert made.levers["prefix_cache"].values["policy"] == "as_shipped"
 
@@ -61,7 +66,7 @@ exclude = ["prefix_cache"]
     assert batch.running_pusd_per_month == 12_340_000_000_000
     assert made.plan == (6, 1000 * 10**12, ("batch_api",), ("prefix_cache",))
     assert made.as_dict()["batch_api"]["cache_hit_factor"] == ["0.3", "0.65", "0.98"]
-    stated = {one["name"]: (one["value"], one["stated"]) for one in described(LEVERS[1], batch)}
+    stated = {one["name"]: (one["value"], one["stated"]) for one in described(batch_api.LEVER, batch)}
     assert stated["tier"] == ("flex", True)
     assert stated["where"] == ("feature = 'tagging'", True)
 
@@ -73,7 +78,10 @@ exclude = ["prefix_cache"]
         ("[batch_api]\nwher = 'true'\n", r'\[batch_api\]: unknown key "wher". Did you mean "where"'),
         ("[plan]\nhorizon = 3\n", r'\[plan\]: unknown key "horizon". Did you mean "horizon_months"'),
         ("[plan]\nexclude = ['batch']\n", r'\[plan\] exclude: no lever "batch". Did you mean "batch_api"'),
-        ("[batch_api]\ntier = 'fleks'\n", "tier must be one of batch, flex, not 'fleks'. Did you mean \"flex\""),
+        (
+            "[batch_api]\ntier = 'fleks'\n",
+            "batch, flex, off_peak, not 'fleks'. Did you mean \"flex\"",
+        ),
         ("[batch_api]\ncache_hit_factor = 1.1\n", "cache_hit_factor must lie between 0 and 1"),
         ("[batch_api]\ncache_hit_factor = -0.1\n", "cache_hit_factor must be a number of at least 0"),
         ("[batch_api]\ncache_hit_factor = nan\n", "cache_hit_factor must be a number of at least 0"),

@@ -108,7 +108,7 @@ def test_unpriced_and_unbilled_requests_are_left_out_and_counted():
 def test_policies_that_need_a_replay_say_so(policy):
     found = look(LEVER, ledger([row(cache_read_tokens=500)]), {"prefix_cache": {"policy": policy}})
     assert (found.status, found.applies, found.addressed_pusd) == ("not_measurable", False, None)
-    assert "replay" in found.reason
+    assert "prefix_hashes or session_id" in found.reason
     assert found.as_billed_pusd == 900_000_000
 
 

@@ -10,11 +10,12 @@ from small_logs import Shorten, ledger, row
 import tenfold as tf
 from tenfold import extras
 from tenfold.errors import AssumptionError
-from tenfold.levers import LEVERS, batch_api
+from tenfold.levers import batch_api, prefix_cache
 from tenfold.money import PUSD_PER_USD
 
 NOON = datetime(2026, 6, 1, 12)
 UUSD = 10**6
+TWO = (prefix_cache.LEVER, batch_api.LEVER)
 BATCH = {"where": "true", "effort_days": 0}
 
 
@@ -26,7 +27,12 @@ def days(count, **columns):
 def batched(made, slo=None, plan=None, **table):
     """A plan with one lever only: quicker, and alone, last-in and joint value are one."""
     assume = {"batch_api": {**BATCH, **table}} | ({"plan": plan} if plan else {})
-    return tf.plan(made, assume=assume, slo=slo, levers=(batch_api.LEVER,))
+    return plan_of(made, assume=assume, slo=slo, levers=(batch_api.LEVER,))
+
+
+def plan_of(made, *, levers=TWO, **options):
+    """A plan of two levers: what holds of a plan holds of any number of them, and two are quick."""
+    return tf.plan(made, levers=levers, **options)
 
 
 def of(plan, name):
@@ -34,7 +40,7 @@ def of(plan, name):
 
 
 def test_nothing_is_assumed():
-    plan = tf.plan(ledger([row(), row(cache_read_tokens=500)]))
+    plan = plan_of(ledger([row(), row(cache_read_tokens=500)]))
     assert plan.spend_pusd == 5_100 * UUSD
     assert (plan.levers, plan.fold, plan.joint_all_pusd, plan.saving) == ((), 1.0, 0, (None, 0, None))
     assert [one.status for one in plan.estimates] == ["no_assumption", "no_assumption"]
@@ -42,7 +48,7 @@ def test_nothing_is_assumed():
 
 
 def test_a_ceiling_is_shown_beside_the_plan_and_has_no_lower_end():
-    plan = tf.plan(ledger(days(12)))
+    plan = plan_of(ledger(days(12)))
     batch = of(plan, "batch_api")
     assert (batch.status, batch.label) == ("no_assumption", "ceiling")
     assert batch.saving == (None, 12 * 1_500 * UUSD, 12 * 1_500 * UUSD)
@@ -52,7 +58,7 @@ def test_a_ceiling_is_shown_beside_the_plan_and_has_no_lower_end():
 
 
 def test_a_lever_that_changes_nothing_is_in_no_plan():
-    plan = tf.plan(ledger(days(12)), assume={"batch_api": BATCH, "prefix_cache": {"effort_days": 0}})
+    plan = plan_of(ledger(days(12)), assume={"batch_api": BATCH, "prefix_cache": {"effort_days": 0}})
     assert of(plan, "prefix_cache").status == "ok"
     assert plan.levers == ("batch_api",)
 
@@ -61,7 +67,7 @@ def test_joint_value_is_re_priced_not_added():
     # One request a day: 1,000 input of which 1,000 written: 1,000 x 2.5 + 100 x 10 = 3,500 now.
     # none alone: 1,000 x 2 + 1,000 = 3,000, saves 500. batch alone: 1,000 x 1.25 + 500 = 1,750, saves 1,750.
     # both: 1,000 x 1 + 500 = 1,500, saves 2,000, not 2,250. Shapley: (500 + 250) / 2 and (1,750 + 1,500) / 2.
-    plan = tf.plan(
+    plan = plan_of(
         ledger(days(12, cache_write_tokens=1_000)),
         assume={"batch_api": BATCH, "prefix_cache": {"policy": "none", "effort_days": 0}},
     )
@@ -137,7 +143,7 @@ def test_days_that_differ_widen_the_interval():
 
 def test_disjoint_levers_add_up():
     rows = [*days(12, feature="a"), *days(12, feature="b", is_stream=True, cache_write_tokens=1_000)]
-    plan = tf.plan(
+    plan = plan_of(
         ledger(rows),
         assume={
             "batch_api": {"where": "feature = 'a'", "effort_days": 0},
@@ -153,7 +159,7 @@ def test_disjoint_levers_add_up():
 def test_a_further_lever_is_one_more_in_the_list():
     # A quarter of the output goes (75 left): 2,000 + 750 = 2,750 online, 1,000 + 375 = 1,375 in batch, of 3,000.
     quarter = Shorten("shorten", 25)
-    plan = tf.plan(ledger(days(12)), assume={"batch_api": BATCH}, levers=(*LEVERS, quarter))
+    plan = plan_of(ledger(days(12)), assume={"batch_api": BATCH}, levers=(*TWO, quarter))
     assert of(plan, "shorten").alone_pusd == 12 * 250 * UUSD
     assert of(plan, "batch_api").alone_pusd == 12 * 1_500 * UUSD
     assert plan.joint_all_pusd == 12 * 1_625 * UUSD
@@ -165,7 +171,7 @@ def test_a_further_lever_is_one_more_in_the_list():
 
 def test_of_two_rivals_the_one_that_saves_less_is_excluded():
     half, quarter = Shorten("halve", 50), Shorten("quarter", 25, conflicts=("halve",))
-    plan = tf.plan(ledger(days(12)), levers=(quarter, half))
+    plan = plan_of(ledger(days(12)), levers=(quarter, half))
     assert plan.levers == ("halve",)
     rival = of(plan, "quarter")
     assert (rival.status, rival.reason) == ("excluded", "shares its traffic with halve (halve saves more)")
@@ -176,7 +182,7 @@ def test_of_two_rivals_the_one_that_saves_less_is_excluded():
 def test_include_and_exclude():
     made = ledger(days(12))
     for table in ({"exclude": ["batch_api"]}, {"include": ["prefix_cache"]}):
-        plan = tf.plan(made, assume={"batch_api": BATCH, "plan": table})
+        plan = plan_of(made, assume={"batch_api": BATCH, "plan": table})
         batch = of(plan, "batch_api")
         assert (batch.status, batch.alone_pusd, batch.last_pusd) == ("excluded", 12 * 1_500 * UUSD, None)
         assert batch.reason.startswith(f"left out by [plan] {next(iter(table))}")
@@ -195,7 +201,7 @@ def test_vetoed_by_the_service_levels():
 
 
 def test_not_evaluable_without_any_column():
-    plan = tf.plan(ledger(days(12, is_stream=None, cache_read_tokens=None, cache_write_tokens=None)))
+    plan = plan_of(ledger(days(12, is_stream=None, cache_read_tokens=None, cache_write_tokens=None)))
     assert [one.status for one in plan.estimates] == ["not_measurable", "not_measurable"]
     assert not plan.is_evaluable
     assert plan.why_none() == "not measurable: prefix_cache, batch_api"
@@ -284,9 +290,9 @@ def test_what_bounds_the_fold():
 
 def test_the_document_is_plain_json_and_the_same_every_time():
     made, assume = ledger(days(12)), {"batch_api": BATCH}
-    plan = tf.plan(made, assume=assume, slo=tf.Slo(ttft_p95_ms=math.inf))
+    plan = plan_of(made, assume=assume, slo=tf.Slo(ttft_p95_ms=math.inf))
     text = json.dumps(plan.as_dict(), allow_nan=False)
-    again = json.dumps(tf.plan(made, assume=assume, slo=tf.Slo(ttft_p95_ms=math.inf)).as_dict(), allow_nan=False)
+    again = json.dumps(plan_of(made, assume=assume, slo=tf.Slo(ttft_p95_ms=math.inf)).as_dict(), allow_nan=False)
     assert text == again
     document = json.loads(text)
     assert set(document["levers"][0]) >= {
@@ -309,7 +315,7 @@ def test_doubling_the_log_doubles_every_saving():
     rows = [row(ts=NOON + timedelta(days=n), cache_write_tokens=50 * n, session_id=f"s{n}") for n in range(12)]
     twice = [*rows, *({**one, "session_id": f"t{n}"} for n, one in enumerate(rows))]
     assume = {"batch_api": BATCH, "prefix_cache": {"policy": "none"}}
-    once, double = tf.plan(ledger(rows), assume=assume), tf.plan(ledger(twice[::-1]), assume=assume)
+    once, double = plan_of(ledger(rows), assume=assume), plan_of(ledger(twice[::-1]), assume=assume)
     for name in ("batch_api", "prefix_cache"):
         assert of(double, name).alone_pusd == 2 * of(once, name).alone_pusd
         assert of(double, name).shapley_pusd == 2 * of(once, name).shapley_pusd
@@ -340,6 +346,6 @@ def test_headline():
 
 def test_bad_files_are_refused(tmp_path):
     with pytest.raises(AssumptionError, match="cannot be read"):
-        tf.plan(ledger([row()]), assume=tmp_path / "none.toml")
+        plan_of(ledger([row()]), assume=tmp_path / "none.toml")
     with pytest.raises(AssumptionError, match="cannot be read"):
-        tf.plan(ledger([row()]), slo=tmp_path / "none.toml")
+        plan_of(ledger([row()]), slo=tmp_path / "none.toml")

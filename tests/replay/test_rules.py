@@ -9,7 +9,8 @@ from small_logs import ledger, row
 
 from tenfold.errors import PriceFileError
 from tenfold.prices import price_book
-from tenfold.replay.rules import opened_rules, rule_frame
+from tenfold.prices.caching import cache_rules, rules_of
+from tenfold.replay.rules import rule_frame
 
 NOON = datetime(2026, 6, 1, 12)
 HEAD = '[[rule]]\nprovider = "openai"\nsource = "test"\nchecked = 2026-01-01\n'
@@ -77,7 +78,7 @@ def test_no_minimum_at_all_and_rules_by_date(tmp_path):
         f'{HEAD}control = "automatic"\nvalid_from = 2026-06-03\nvalid_to = 2026-06-04T06:00:00Z\nlifetime_s = 60\n\n'
         f'{HEAD}control = "automatic"\nvalid_from = 2026-06-05\nscope = ["workspace"]\n'
     )
-    rules = opened_rules(own(tmp_path, dated))
+    rules = cache_rules(own(tmp_path, dated))
     days = (datetime(2026, 6, 1, 9), datetime(2026, 6, 7, 9))
     found = frame_of(log(("openai", "gpt-5"), days=days), rules)
     named = ("valid_from", "valid_to", "control", "min_tokens", "min_is_known", "lifetime_us", "is_isolated_by_project")
@@ -99,15 +100,36 @@ def test_surfaces():
     assert [one["control"] for one in frame_of(made, surface="explicit").to_dicts()] == ["explicit"]
 
 
-def test_own_rules_are_tried_before_the_shipped_ones(tmp_path):
-    rules = opened_rules(overlay=own(tmp_path, f'{HEAD}models = ["gpt-5"]\ncontrol = "both"\nmin_tokens = 7\n'))
-    made = log(("openai", "gpt-5"), ("openai", "gpt-4o"))
-    assert {one["model"]: one["min_tokens"] for one in frame_of(made, rules).to_dicts()} == {"gpt-5": 7, "gpt-4o": 1024}
-    (tmp_path / "caching.toml").unlink()
-    (tmp_path / "contract.toml").write_text("")
-    assert opened_rules("shipped", overlay=tmp_path) == opened_rules()
-    with pytest.raises(PriceFileError, match="no such folder"):
-        opened_rules(tmp_path / "absent")
+PRICE = """provider = "openai"
+[[price]]
+model = "gpt-5"
+input = 1
+output = 1
+source = "test"
+checked = 2026-01-01
+"""
+
+
+def test_rules_of_an_overlay_are_tried_before_the_books(tmp_path):
+    book = price_book(overlay=own(tmp_path, f'{HEAD}models = ["gpt-5"]\ncontrol = "both"\nmin_tokens = 7\n'))
+    made = ledger([row(model=model) for model in ("gpt-5", "gpt-4o")], book)
+    assert {one["model"]: one["min_tokens"] for one in frame_of(made).to_dicts()} == {"gpt-5": 7, "gpt-4o": 1024}
+    assert len(rules_of(book).rules) == 1 + len(cache_rules().rules)
+
+
+def test_rules_of_a_book_of_ones_own(tmp_path):
+    (tmp_path / "openai.toml").write_text(PRICE)
+    assert rules_of(price_book(tmp_path)) == cache_rules() == rules_of(price_book())
+    own(tmp_path, f'{HEAD}control = "none"\n')
+    assert [one.control for one in rules_of(price_book(tmp_path)).rules] == ["none"]
+    above = tmp_path / "above"
+    above.mkdir()
+    own(above, f'{HEAD}control = "automatic"\n')
+    over = price_book(tmp_path, overlay=above)
+    assert [one.control for one in rules_of(over).rules] == ["automatic", "none"]
+    own(above, "[[rule]]\n")
+    with pytest.raises(PriceFileError, match=r"caching\.toml"):
+        rules_of(price_book(overlay=above))
 
 
 def test_a_log_without_days_has_no_rules():

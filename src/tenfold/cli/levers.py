@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_reader
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -10,6 +11,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from tenfold import display, logs
+from tenfold.analysis.cache_breaks import CacheBreaks, cache_breaks
+from tenfold.analysis.cache_breaks.remedies import PARTS, Break
 from tenfold.cli.common import (
     Db,
     From,
@@ -29,6 +32,7 @@ from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import attribute
 from tenfold.money import PUSD_PER_USD
 from tenfold.planning import Plan, plan, tracking
+from tenfold.planning.repairing import with_breaks
 from tenfold.slo import Slo
 
 Assume = Annotated[Path | None, typer.Option("--assume", metavar="FILE", help="Assumptions (TOML), one table a lever.")]
@@ -44,6 +48,15 @@ Control = Annotated[
     str | None,
     typer.Option("--control", metavar="SQL", help="With --track: the requests that were held back, as a predicate."),
 ]
+Breaks = Annotated[
+    bool,
+    typer.Option(
+        "--breaks",
+        help="Also find what breaks the prompt cache, and what each break cost (JSON key cache_breaks); takes longer.",
+    ),
+]
+# Rows of the table of breaks; the rest is summed.
+_BREAKS = 10
 
 
 def levers(
@@ -57,9 +70,12 @@ def levers(
     prices_only: PricesOnly = False,
     track: Track = None,
     control: Control = None,
+    breaks: Breaks = False,
     json: Json = False,
 ) -> None:
     """Estimate every lever on this log, leave out what the SLO forbids, and rank the plan that is left."""
+    if breaks and track is not None:
+        raise AssumptionError("--breaks is about this log alone: leave it out with --track")
     local = report_zone(zone)
     ledger = attribute(
         logs.open_log(db),
@@ -76,10 +92,16 @@ def levers(
             show_tracked(Screen(), kept)
         return
     found = plan(ledger, assume=assume, slo=Slo.load(slo) if slo else None)
+    broken = cache_breaks(ledger) if breaks else None
+    if broken is not None:
+        found = with_breaks(found, broken)
     if json:
-        print_json(found.as_dict())
+        print_json({**found.as_dict(), **({} if broken is None else {"cache_breaks": broken.as_dict()})})
     else:
-        show(Screen(), found)
+        screen = Screen()
+        show(screen, found)
+        if broken is not None:
+            show_breaks(screen, broken)
     if not found.is_evaluable:
         raise NotEvaluable("no lever can be measured on this log; each says which column it misses")
 
@@ -158,6 +180,61 @@ def show(screen: Screen, found: Plan) -> None:
         screen.said((f"{row['name']}, {heading}", text) for heading, text in _said(row))
 
 
+def show_breaks(screen: Screen, broken: CacheBreaks) -> None:
+    """Print what breaks the prompt cache, the dearest first, and what to do about each.
+
+    Args:
+        screen: Where to print.
+        broken: The breaks.
+    """
+    ranked = broken.ranked()
+    lost = sum(one.turns for one in ranked if one.label != "ceiling")
+    gist = f"{display.small_dollars(broken.cost_pusd)} in {display.counted(lost, 'turn')}" if lost else "nothing found"
+    screen.line()
+    screen.line(f"What breaks the prompt cache: {gist}.")
+    for columns, parts in _lacking(broken).items():
+        screen.line(f"Not told without {columns}: {', '.join(parts)}.")
+    if not ranked:
+        return
+    table = plain_table(("cause", False), ("feature", False), ("turns", True), ("tokens", True), ("cost", True))
+    for one in ranked[:_BREAKS]:
+        table.add_row(one.text, one.feature or "(none)", f"{one.turns:,}", f"{one.tokens:,}", _cost(one))
+    screen.line()
+    screen.table(table)
+    if rest := ranked[_BREAKS:]:
+        pusd = sum(one.cost_pusd or 0 for one in rest if one.label != "ceiling")
+        screen.line(f"{len(rest)} more in --json: {display.small_dollars(pusd)}")
+    screen.line()
+    screen.said(_to_do(ranked[:_BREAKS]))
+
+
+def _to_do(ranked: Sequence[Break]) -> list[tuple[str, str]]:
+    """Say what to do once a cause; where it differs by feature, with the features."""
+    features: dict[tuple[str, str], list[str]] = {}
+    for one in ranked:
+        features.setdefault((one.text, one.to_do), []).append(one.feature or "(none)")
+    texts = [text for text, _ in features]
+    return [
+        (text, to_do if texts.count(text) == 1 else f"{', '.join(named)}: {to_do}")
+        for (text, to_do), named in features.items()
+    ]
+
+
+def _lacking(broken: CacheBreaks) -> dict[str, list[str]]:
+    """Group what cannot be told by the columns that it lacks."""
+    found: dict[str, list[str]] = {}
+    for part, columns in broken.not_measurable.items():
+        needs = " and ".join(columns).replace("texts.prompt", "kept texts (load with --keep-text)")
+        found.setdefault(needs, []).append(PARTS[part])
+    return found
+
+
+def _cost(one: Break) -> str:
+    if one.cost_pusd is None:
+        return "no price"
+    return f"{'at most ' if one.label == 'ceiling' else ''}{display.small_dollars(one.cost_pusd)}"
+
+
 def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
     said: list[tuple[str, str]] = []
     if row["as_billed_usd"] is not None:
@@ -166,6 +243,9 @@ def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
     if row["reason"]:
         said.append(("why", row["reason"]))
     said += [("not touched", left["text"]) for left in row["left_out"]]
+    if row["holdout_usd"] is not None:
+        held = f"chosen on the earlier two thirds of the days; on the rest it saves {_dollars(row['holdout_usd'])}"
+        said.append(("held out", held))
     if row["first_action"]:
         said.append(("first", row["first_action"]))
     if row["status"] == "ok":

@@ -140,13 +140,25 @@ def _puzzle(kind: str) -> str:
 def _cost(meter: Meter) -> str:
     if meter.divisor == 1:
         return f"{meter.name}_units * coalesce(rate_{meter.name}, 0)"
-    # Half even, in steps that both engines compute alike. Dividing gives a double on both, so what its quotient leaves
-    # is divided once more; decimals because rates by the hour are large.
-    by = meter.divisor
+    # decimals because rates by the hour are large
     exact = f"(cast({meter.name}_units as decimal(19, 0)) * cast(coalesce(rate_{meter.name}, 0) as decimal(19, 0)))"
+    return half_even(exact, meter.divisor)
+
+
+def half_even(exact: str, by: int) -> str:
+    """Write a division as SQL, rounded half even, in steps that both engines compute alike.
+
+    Args:
+        exact: SQL of a ``decimal(38, 0)``, of either sign.
+        by: The divisor, above 0.
+
+    Returns:
+        SQL of a bigint.
+    """
+    # Dividing gives a double on both, so what its quotient leaves is divided once more.
     first = f"cast(floor({exact} / {by}) as decimal(28, 0))"
     left = f"({exact} - {first} * {by})"
     whole = f"({first} + cast(floor({left} / {by}) as decimal(28, 0)))"
     rest = f"({exact} - {whole} * {by})"
-    is_up = f"2 * {rest} > {by} or (2 * {rest} = {by} and {whole} % 2 = 1)"
+    is_up = f"2 * {rest} > {by} or (2 * {rest} = {by} and {whole} % 2 <> 0)"
     return f"cast({whole} + case when {is_up} then 1 else 0 end as bigint)"

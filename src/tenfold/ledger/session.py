@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
+from fractions import Fraction
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -21,6 +23,8 @@ from tenfold.store.engines import Engine
 
 KEY_COLUMNS = ("provider", "model", "service_tier", "region")
 TIME_GRAINS = ("day", "week", "month", "quarter", "year")
+# Days that a month counts in every projection.
+DAYS_PER_MONTH = Fraction(304, 10)
 
 
 class Window(NamedTuple):
@@ -52,6 +56,22 @@ class Window(NamedTuple):
         if self.until is not None:
             parts.append(f"{column} < {timestamp(self.until)}")
         return " and ".join(parts)
+
+    def dates(self, dated: Sequence[date]) -> tuple[date, ...]:
+        """List the window's days in its zone: of the window asked for, else from first to last request.
+
+        Args:
+            dated: Days that have requests, in the window's zone.
+
+        Returns:
+            Every day, those without a request too; none where neither says.
+        """
+        if not dated and (self.since is None or self.until is None):
+            return ()
+        zone = ZoneInfo(self.zone)
+        first = self.since.astimezone(zone).date() if self.since else min(dated)
+        last = (self.until - timedelta(microseconds=1)).astimezone(zone).date() if self.until else max(dated)
+        return tuple(first + timedelta(days=n) for n in range((last - first).days + 1))
 
     def fits_days(self) -> bool:
         """Tell whether the window is made of whole UTC days, as the cube is."""
@@ -87,6 +107,8 @@ class Session:
         self.window = window
         self.price_at = price_at
         self.meters: tuple[Meter, ...] = ()
+        # Tables that were made on this session's engine, by the content of what they were made of.
+        self.made: dict[tuple[object, ...], str] = {}
         known_zone(window.zone)
         for bound in (window.since, window.until, price_at):
             if bound is not None and bound.tzinfo is None:
@@ -139,8 +161,9 @@ class Session:
         """
         by_parts = {row[1:]: row[0] for row in self._keys}
         parts_of = {row[0]: dict(zip(KEY_COLUMNS, row[1:], strict=True)) for row in self._keys}
+        known = len(self._keys)
         made: dict[int, int] = {}
-        known = len(self._keys), sum(map(len, self._days.values()))
+        days: dict[int, tuple[object, ...]] = {}
         for key, change in changes.items():
             new = {**parts_of[key], **change}
             parts = (new["provider"], new["model"], new["service_tier"], new["region"])
@@ -148,24 +171,38 @@ class Session:
                 by_parts[parts] = max(row[0] for row in self._keys) + 1
                 self._keys.append((by_parts[parts], *parts))
             made[key] = by_parts[parts]
-            self._days[made[key]] = tuple(dict.fromkeys((*self._days.get(made[key], ()), *self._days.get(key, ()))))
-        if known != (len(self._keys), sum(map(len, self._days.values()))):
-            self.card = self._expand()
+            days[made[key]] = (*days.get(made[key], ()), *self._days.get(key, ()))
+        self.add_days(days, is_new=len(self._keys) > known)
         return made
 
-    def price(self, requests: str, name: str) -> None:
+    def add_days(self, days: Mapping[int, Iterable[object]], *, is_new: bool = False) -> None:
+        """Let price keys have prices on further days: those to which a lever moves requests.
+
+        Args:
+            days: Price key to UTC days; None for requests without a time.
+            is_new: Whether there are keys that the card does not have yet.
+        """
+        for key, more in days.items():
+            known = self._days.get(key, ())
+            self._days[key] = tuple(dict.fromkeys((*known, *more)))
+            is_new |= len(self._days[key]) > len(known)
+        if is_new:
+            self.card = self._expand()
+
+    def price(self, requests: str, name: str, *, windowed: bool = True) -> None:
         """Price a version of the requests, row by row: the one pricing function, on a lever's output too.
 
         Args:
             requests: View or table with the columns of ``requests``.
             name: Priced view to make, of the session's window; its cells are ``<name>_cells``.
+            windowed: False for rows of the window that may have been moved out of it.
         """
         steps.run(
             self.engine,
             "cells_requests",
             name=f"{name}_cells",
             requests=requests,
-            condition=self.window.condition("ts", "ts is not null"),
+            condition=self.window.condition("ts", "ts is not null") if windowed else "true",
         )
         self._price(name, f"{name}_cells")
 

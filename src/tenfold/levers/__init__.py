@@ -1,11 +1,15 @@
 """The levers: each a function from a bill to a bill, one module and one line here."""
 
-from tenfold.levers import batch_api, prefix_cache
+from tenfold.levers import batch_api, distill, prefix_cache, route, skip, trim
 from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Lever, Look, Stage
 from tenfold.levers.estimate import Estimate, Saving
 
 LEVERS: tuple[Lever, ...] = (
+    skip.LEVER,
+    route.LEVER,
     prefix_cache.LEVER,
+    trim.LEVER,
+    distill.LEVER,
     batch_api.LEVER,
 )
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from tenfold.errors import AssumptionError, near
 from tenfold.levers.base import Assumed, Assumption, Lever
-from tenfold.levers.values import Range, Reader, Value, amount, count, text, words
+from tenfold.levers.values import Predicate, Range, Reader, Value, amount, count, predicate, text, words
 from tenfold.levers.where import check
 from tenfold.money import PUSD_PER_USD, usd_text
 from tenfold.slo import read_toml
@@ -135,15 +135,17 @@ def described(lever: Lever, assumed: Assumed) -> list[dict[str, Any]]:
     ]
 
 
-def plain(value: Value) -> str | int | tuple[str, ...] | list[str] | None:
+def plain(value: Value) -> str | int | tuple[str, ...] | list[str] | dict[str, Any] | None:
     """Give a value a form that JSON can hold exactly.
 
     Args:
         value: An assumption's value.
 
     Returns:
-        Decimals and paths as strings, a range as its three ends unless they are alike.
+        Decimals and paths as strings, a range as its three ends unless they are alike, a table as an object.
     """
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
     if isinstance(value, Range):
         return str(value.mid) if len(set(value)) == 1 else [str(one) for one in value]
     if isinstance(value, Path):
@@ -161,7 +163,7 @@ def _tables(source: str | Path | Mapping[str, Any] | None) -> tuple[str, dict[st
 
 def _lever(lever: Lever, table: Mapping[str, Any] | None, place: str, folder: Path) -> Assumed:
     own: dict[str, Reader] = {one.name: one.read for one in lever.assumptions}
-    common: dict[str, Reader] = {"where": text, "effort_days": amount, "running_usd_per_month": amount}
+    common: dict[str, Reader] = {"where": predicate, "effort_days": amount, "running_usd_per_month": amount}
     read = _read(table or {}, own | common, place)
     where = read.get("where")
     effort = read.get("effort_days", lever.effort_days)
@@ -169,7 +171,7 @@ def _lever(lever: Lever, table: Mapping[str, Any] | None, place: str, folder: Pa
     return Assumed(
         values={one.name: _placed(read.get(one.name, one.default), folder) for one in lever.assumptions},
         stated=frozenset(read),
-        where=None if where is None else check(str(where), f"{place} where"),
+        where=None if where is None else str(where),
         effort_days=cast("Decimal", effort),
         running_pusd_per_month=int(cast("Decimal", running) * PUSD_PER_USD),
         has_table=table is not None,
@@ -178,7 +180,9 @@ def _lever(lever: Lever, table: Mapping[str, Any] | None, place: str, folder: Pa
 
 
 def _placed(value: Value, folder: Path) -> Value:
-    """Take a file from the folder of the assumptions file; an absolute path stays."""
+    """Take a file from the folder of the assumptions file, in nested tables too; an absolute path stays."""
+    if isinstance(value, Mapping):
+        return {key: _placed(one, folder) for key, one in value.items()}
     return folder / value if isinstance(value, Path) else value
 
 
@@ -203,7 +207,9 @@ def _read(table: Mapping[str, Any], readers: Mapping[str, Reader], place: str) -
         if key not in readers:
             raise AssumptionError(f'{place}: unknown key "{key}".{near(key, readers)} It takes {", ".join(readers)}')
         try:
-            found[key] = readers[key](raw)
+            value = found[key] = readers[key](raw)
         except ValueError as error:
             raise AssumptionError(f"{place}: {key} {error}") from None
+        if isinstance(value, Predicate):
+            check(value, f"{place} {key}")
     return found

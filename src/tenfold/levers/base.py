@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tenfold.ledger.session import Session
 from tenfold.levers.values import Range, Reader, Value
@@ -119,12 +120,17 @@ class Bill:
             became two calls has two), ``ts``, ``price_key``, the counts, ``cost_pusd``, what the levers judged by.
         columns: Its columns.
         fixed_pusd: Fixed charges over the window, in pUSD.
+        filled: Column to the number of billed requests in which it holds something, as far as counted.
+        settled: What the lever that made this bill has a changed request cost: SQL of ``new_pusd`` and ``own_pusd``; as
+            priced for most.
     """
 
     session: Session
     requests: str
     columns: tuple[str, ...]
     fixed_pusd: int = 0
+    settled: str = "new_pusd"
+    filled: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class Advice(NamedTuple):
@@ -142,16 +148,35 @@ class Judged(NamedTuple):
         view: View or table of ``rid`` and ``fate`` (``touched``, why not, NULL outside its ``where``), the knobs, and
             ``fee_pusd`` where it charges by the request (also for requests that it leaves as they are).
         knobs: Columns of the view that its change needs on every version of a request.
+        lasting: Those of the knobs that levers after it read too; the others are dropped once it has acted.
+        aside: SQL over the knobs that tells requests which it changes but does not want for itself: no rival's claim to
+            them is settled against it.
         has_fee: Whether the view has ``fee_pusd``.
         is_ceiling: Whether its figure is only the most there could be.
-        is_replayed: Whether its change to one request depends on what the levers before it did to others.
+        group: Knob that tells groups of requests apart, where its change to one request depends on what the levers
+            before it did to others of its group (a replay); empty where it does not.
+        is_ranged: Whether its change differs by scenario, whatever its assumptions' ranges are.
+        settings: Values that it chose itself, in place of those assumed.
+        evidence: Facts of the judgement, beside those of the look.
+        holdout_pusd: What a policy that was searched for on the earlier part of the log saves on the later.
     """
 
     view: str
     knobs: tuple[str, ...] = ()
+    lasting: tuple[str, ...] = ()
+    aside: str = "false"
     has_fee: bool = False
     is_ceiling: bool = False
-    is_replayed: bool = False
+    group: str = ""
+    is_ranged: bool = False
+    settings: Mapping[str, Value] = MappingProxyType({})
+    evidence: tuple[dict[str, Any], ...] = ()
+    holdout_pusd: int | None = None
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether its change to one request depends on what was done to others."""
+        return bool(self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +215,6 @@ class Change(Protocol):
         """Columns that the change gives anew: counts, ``price_key``, ``set_pusd`` (a measured cost)."""
         ...
 
-    @property
-    def settled(self) -> str:
-        """SQL for what a changed request costs, of ``new_pusd`` and ``own_pusd``; as priced for most."""
-        ...
-
     def apply(self, bill: Bill, assumed: Assumed) -> Bill:
         """Change the bill.
 
@@ -205,6 +225,23 @@ class Change(Protocol):
         Returns:
             The bill after: a view of the same rows and columns (more rows where a request becomes several calls, fewer
             where it goes), with ``new_<column>`` for every column of ``changed``; and its fixed charges.
+        """
+        ...
+
+
+@runtime_checkable
+class Marking(Protocol):
+    """A lever that reads more off each request than whether it may touch it: a service level's number, say."""
+
+    def marks(self, slo: Slo, assumed: Assumed) -> Mapping[str, str]:
+        """Write what it reads off a request.
+
+        Args:
+            slo: The service levels.
+            assumed: Its assumptions.
+
+        Returns:
+            Column of ``lever_base`` (begins with the lever's name) to a SQL expression over requests.
         """
         ...
 

@@ -1,17 +1,21 @@
-"""Lever 8: requests that nobody waits for, sent to the provider's batch API (or its flex tier)."""
+"""Lever 8: requests that nobody waits for, sent to the provider's batch API, its flex tier or its cheaper hours."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import polars as pl
 
 from tenfold.display import percent
+from tenfold.ledger.metering import half_even
 from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Judged, Label, Look, Stage, Status
+from tenfold.levers.hours import cheaper_hours, no_hours
 from tenfold.levers.matching import matches_none
+from tenfold.levers.provisioned import PROVISIONED, provisioned_facts
 from tenfold.levers.repricing import missing
 from tenfold.levers.tally import MOVED, Tally, fact
 from tenfold.levers.values import Range, choice, share
@@ -21,15 +25,24 @@ from tenfold.store import steps
 from tenfold.store.cells import CACHED_MEDIA
 
 BATCH_DELAY_S = 86_400
+OFF_PEAK = "off_peak"
+_PLACES = {
+    "batch": "to the batch endpoint",
+    "flex": "to the flex tier",
+    OFF_PEAK: "from a queue that waits for the model's cheapest hour",
+}
+_STANDARD = "lever_batch_standard"
 _STEP = "lever_batch_api"
 _JUDGED = "lever_batch_api_judged"
 _FACTS = {
     "other_tier": "requests of another tier than standard",
     "streamed": "requests that were streamed: someone reads along",
     "stream_unknown": "requests that do not say whether they were streamed: left as they are",
-    "chained": "requests that the same session followed up within 24 hours",
+    "chained": "requests that the same session followed up before a delayed answer would be there",
     "retry": "retries of an attempt that was billed itself: the work is saved once",
     "vetoed": "requests that the service levels forbid to wait",
+    "one_price": "requests of a model whose price does not change within the day",
+    "cheapest_now": "requests that already run at the cheapest hour of the next 24",
     "unpriced": "requests without a price now: left as they are",
     "no_price": "requests whose model has no price in that tier: left as they are",
     "not_billed": "requests that are not billed",
@@ -44,15 +57,15 @@ class BatchApi:
     stage = Stage.TIER
     needs = (("is_stream",), ("ts",))
     columns: tuple[str, ...] = ("is_stream",)
-    changed = ("price_key", "cache_read_tokens", *CACHED_MEDIA)
+    changed = ("price_key", "ts", "cache_read_tokens", *CACHED_MEDIA)
     assumptions = (
         Assumption(
             "tier",
             "batch",
-            "batch or flex",
+            "batch, flex, or off_peak (the model's cheapest hour within the next 24)",
             "the tier with a published delay",
             conservative=True,
-            read=choice("batch", "flex"),
+            read=choice("batch", "flex", OFF_PEAK),
         ),
         Assumption(
             "cache_hit_factor",
@@ -62,22 +75,37 @@ class BatchApi:
             conservative=False,
             read=share,
         ),
+        Assumption(
+            "expiry_ratio",
+            Range(*[Decimal(0)] * 3),
+            "share of the moved requests that expire and are sent again at today's price, 0 to 1",
+            "providers publish no such share",
+            conservative=False,
+            read=share,
+            falls=True,
+        ),
+        Assumption(
+            "provisioned",
+            None,
+            "capacity by the hour to compare with: usd_per_hour, tokens_per_minute (evidence only)",
+            "no public price",
+            conservative=True,
+            read=PROVISIONED,
+        ),
     )
     conflicts: tuple[str, ...] = ()
     effort_days = Decimal(2)
     risk: Literal["low", "medium", "high"] = "low"
     reversible = True
-    rule_of_thumb = (
-        "half of what the eligible requests cost: wrong where cached reads get no second discount, or are lost"
-    )
-    slo_effect = "answers within 24 hours (batch); unknown (flex)"
-    settled = "new_pusd"
+    rule_of_thumb = "2x: leaves out cached reads that get no second discount, or are lost, and what cannot wait"
+    slo_effect = "answers within 24 hours (batch, off_peak); unknown (flex)"
 
     def allowed(self, slo: Slo, assumed: Assumed) -> str:
         """Write which requests the service levels leave to this lever.
 
         Batch may take a day: a smaller deadline, or a limit on the first token, forbids it. Flex answers at once but
-        promises no speed: a limit on the first token forbids it.
+        promises no speed: a limit on the first token forbids it. Cheaper hours are a wait that differs by request: it
+        is held against its deadline in ``judge``.
 
         Args:
             slo: The service levels.
@@ -87,6 +115,18 @@ class BatchApi:
             A SQL condition.
         """
         return slo.may_wait(BATCH_DELAY_S if assumed.values["tier"] == "batch" else 0)
+
+    def marks(self, slo: Slo, assumed: Assumed) -> Mapping[str, str]:  # noqa: ARG002 -- the same for every tier
+        """Write how long each request may wait.
+
+        Args:
+            slo: The service levels.
+            assumed: Its assumptions.
+
+        Returns:
+            ``batch_api_wait_s``.
+        """
+        return {"batch_api_wait_s": slo.longest_wait(BATCH_DELAY_S)}
 
     def judge(self, bill: Bill, assumed: Assumed) -> Judged | Look:
         """Decide which requests can wait.
@@ -102,9 +142,17 @@ class BatchApi:
         if lacking:
             reason = f"{lacking}: not known whether anyone waits for an answer"
             return Look("not_measurable", reason, "exact", None, None, (), _LOG_IT, applies=False)
-        keys = pl.DataFrame({"price_key": _standard(bill)}, schema={"price_key": pl.Int32})
-        bill.session.engine.register("lever_batch_standard", keys)
-        steps.run(bill.session.engine, _JUDGED, keys="lever_batch_standard")
+        engine = bill.session.engine
+        engine.register(_STANDARD, pl.DataFrame({"price_key": _standard(bill)}, schema={"price_key": pl.Int32}))
+        by_hours = _by_hours(assumed)
+        steps.run(
+            engine,
+            _JUDGED,
+            keys=_STANDARD,
+            hours=_hours(bill, assumed),
+            by_hours=str(by_hours).lower(),
+            due="h.moved_to" if by_hours else "b.ts + interval '24' hour",
+        )
         return Judged(_JUDGED, is_ceiling=assumed.where is None)
 
     def apply(self, bill: Bill, assumed: Assumed) -> Bill:
@@ -125,10 +173,11 @@ class BatchApi:
             _STEP,
             name=name,
             requests=bill.requests,
-            keys=self._keys(bill, assumed),
+            keys=_keys(bill, assumed),
+            hours=_hours(bill, assumed),
             media="".join(f",\n  cast(({share_of.format(one)}) / kept_den as bigint) as new_{one}" for one in media),
         )
-        return replace(bill, requests=name)
+        return replace(bill, requests=name, settled=_settled(Fraction(assumed.number("expiry_ratio"))))
 
     def look(self, bill: Bill, assumed: Assumed, counted: Tally) -> Look:
         """Say which requests can wait and what stands against the others.
@@ -146,27 +195,55 @@ class BatchApi:
         if status == "nothing_eligible" and not counted.requests():
             reason = matches_none(bill.session.engine, assumed.where)
         is_known = status != "not_measurable"
+        facts = _evidence(counted)
+        given = cast("dict[str, Any] | None", assumed.values["provisioned"])
+        if given is not None:
+            facts = (*facts, *provisioned_facts(bill.session, given, _STANDARD))
         return Look(
             status,
             reason,
             _label(assumed, counted, is_ceiling=is_ceiling),
             counted.total("now_pusd", MOVED) if is_known else None,
             None,
-            _evidence(counted),
+            facts,
             _advice(counted, assumed) if is_known else _LOG_IT,
             applies=status == "ok" or (is_ceiling and is_known),
             left_out=counted.left_out("vetoed", "left out by the service levels"),
         )
 
-    def _keys(self, bill: Bill, assumed: Assumed) -> str:
-        tier = str(assumed.values["tier"])
-        kept = Fraction(assumed.number("cache_hit_factor"))
-        standard = _standard(bill)
+
+def _keys(bill: Bill, assumed: Assumed) -> str:
+    """Make the table of the keys that requests move to: another tier's, or their own at another hour."""
+    tier = str(assumed.values["tier"])
+    kept = Fraction(assumed.number("cache_hit_factor"))
+    standard = _standard(bill)
+    moved = dict(zip(standard, standard, strict=True))
+    if not _by_hours(assumed):
         moved = bill.session.add_keys({key: {"service_tier": tier} for key in standard})
-        rows = [(key, moved[key], kept.numerator, kept.denominator) for key in standard]
-        name = f"{bill.requests}_keys"
-        bill.session.engine.register(name, pl.DataFrame(rows, schema=_KEYS, orient="row"))
-        return name
+    rows = [(key, moved[key], kept.numerator, kept.denominator) for key in standard]
+    name = f"{bill.requests}_keys"
+    bill.session.engine.register(name, pl.DataFrame(rows, schema=_KEYS, orient="row"))
+    return name
+
+
+def _by_hours(assumed: Assumed) -> bool:
+    return assumed.values["tier"] == OFF_PEAK
+
+
+def _hours(bill: Bill, assumed: Assumed) -> str:
+    """Make the table of hours to move to; without a row where that is not the tier."""
+    name = f"{bill.requests}_hours"
+    hours = cheaper_hours(bill.session, bill.requests) if _by_hours(assumed) else no_hours()
+    bill.session.engine.register(name, hours)
+    return name
+
+
+def _settled(expired: Fraction) -> str:
+    """Write what a moved request costs where a share of them expires and is paid as it is now."""
+    if not expired:
+        return "new_pusd"
+    more = f"(cast(own_pusd - new_pusd as decimal(19, 0)) * cast({expired.numerator} as decimal(19, 0)))"
+    return f"new_pusd + {half_even(more, expired.denominator)}"
 
 
 def _standard(bill: Bill) -> list[int]:
@@ -219,7 +296,8 @@ def _label(assumed: Assumed, counted: Tally, *, is_ceiling: bool) -> Label:
         return "ceiling"
     all_kept = assumed.values["cache_hit_factor"] == Range(*[Decimal(1)] * 3)
     is_known = all_kept and "cache_hit_factor" in assumed.stated
-    return "exact" if is_known or not counted.total("read_tokens", MOVED) else "modelled"
+    expires = any(cast("Range", assumed.values["expiry_ratio"]))
+    return "exact" if not expires and (is_known or not counted.total("read_tokens", MOVED)) else "modelled"
 
 
 def _evidence(counted: Tally) -> tuple[dict[str, Any], ...]:
@@ -235,7 +313,7 @@ def _evidence(counted: Tally) -> tuple[dict[str, Any], ...]:
 
 
 def _advice(counted: Tally, assumed: Assumed) -> Advice:
-    where = "batch endpoint" if assumed.values["tier"] == "batch" else "flex tier"
+    where = _PLACES[str(assumed.values["tier"])]
     moved = counted.by_saving()
     if not moved:
         return Advice("Nothing to do first: no request can be moved.", "Nothing to verify.", "Nothing to undo.")
@@ -247,9 +325,9 @@ def _advice(counted: Tally, assumed: Assumed) -> Advice:
         question = f"Ask the owner of {name} whether its answers may come a day later ({gist})"
         first = f"{question}; if so, name it in [batch_api] where."
     else:
-        first = f"Send {name} to the {where}: {gist}."
+        first = f"Send {name} {where}: {gist}."
     return Advice(
         first,
         f"Move one in twenty of {name} for two weeks: compare cost a request, cached share and time to answer.",
-        f"Send {name} to the standard endpoint again; nothing else depends on it.",
+        f"Send {name} at once to the standard endpoint again; nothing else depends on it.",
     )

@@ -59,6 +59,7 @@ class Estimate:
         slo_effect: What it does to latency, or unknown.
         advice: What to do first, how to verify, how to undo.
         left_out: Traffic that it may not touch, by feature, each with a ``text`` for people.
+        holdout_pusd: Saving of a searched policy on the later third of the log, on which it was not chosen.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Estimate:
     slo_effect: str
     advice: Advice
     left_out: tuple[dict[str, Any], ...] = ()
+    holdout_pusd: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Give the estimate the keys that scripts rely on.
@@ -104,6 +106,7 @@ class Estimate:
             "shapley_usd": usd_text(self.shapley_pusd),
             "as_billed_usd": usd_text(self.as_billed_pusd),
             "per_month_usd": usd_text(self.per_month_pusd),
+            "holdout_usd": usd_text(self.holdout_pusd),
             "baseline": self.baseline,
             "rule_of_thumb": self.rule_of_thumb,
             "assumptions": list(self.assumptions),

@@ -26,6 +26,7 @@ SCORE_UNITS = 10**12
 # A score beyond this would not fit into 64 bits as units of 1e-12.
 _MOST_SCORE = 1_000_000
 _FINISHES = ("stop", "length", "tool_calls", "content_filter")
+SCORED = ("model", "score")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 _Row: TypeAlias = Mapping[str, str | None]
@@ -48,7 +49,7 @@ class Evals:
     @property
     def models(self) -> tuple[str, ...]:
         """The models as they are written, in order of the alphabet."""
-        return tuple(sorted(set(self.frame["model"])))
+        return tuple(sorted(set(self.frame["model"].drop_nulls())))
 
     def has(self, column: str) -> bool:
         """Tell whether a column holds anything.
@@ -62,7 +63,16 @@ class Evals:
         return self.frame[column].null_count() < len(self.frame)
 
 
-def read_evals(file: Path) -> Evals:
+def no_evals() -> Evals:
+    """Give evals without a score, for a lever that has no file of them.
+
+    Returns:
+        The same columns, no rows.
+    """
+    return Evals(Path(), pl.DataFrame(schema=_SCHEMA))
+
+
+def read_evals(file: Path, needs: tuple[str, ...] = SCORED) -> Evals:
     """Read an evals file: CSV, Parquet or JSON lines, by the end of its name.
 
     Columns: ``model`` and ``score``, ``request_id`` or ``feature`` (a row may have both, and then counts for both),
@@ -70,6 +80,7 @@ def read_evals(file: Path) -> Evals:
 
     Args:
         file: The file.
+        needs: Columns that every row must fill.
 
     Returns:
         Every row of it. A file that has not changed is read once.
@@ -86,16 +97,16 @@ def read_evals(file: Path) -> Evals:
             f"{file}: cannot be read: {error.strerror}.{near(file.name, beside)} "
             "A path is relative to the assumptions file, or to the working directory where there is none"
         ) from error
-    return _read(file, stat.st_mtime_ns, stat.st_size)
+    return _read(file, needs, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=8)
-def _read(file: Path, changed_ns: int, size: int) -> Evals:  # noqa: ARG001 -- the last two say which content is kept
+def _read(file: Path, needs: tuple[str, ...], *_content: int) -> Evals:  # its time and size say which content is kept
     readers = {".csv": _csv, ".parquet": _parquet, ".jsonl": _jsonl, ".ndjson": _jsonl}
     if file.suffix.lower() not in readers:
         raise AssumptionError(f"{file}: an evals file is {', '.join(readers)}, by the end of its name")
     try:
-        rows = [_typed(row, place, line) for line, place, row in readers[file.suffix.lower()](file)]
+        rows = [_typed(row, place, line, needs) for line, place, row in readers[file.suffix.lower()](file, needs)]
     except (OSError, UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
         raise AssumptionError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from error
     if not rows:
@@ -103,12 +114,12 @@ def _read(file: Path, changed_ns: int, size: int) -> Evals:  # noqa: ARG001 -- t
     return Evals(file, pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
 
 
-def _csv(file: Path) -> Iterator[tuple[int, str, _Row]]:
+def _csv(file: Path, needs: tuple[str, ...]) -> Iterator[tuple[int, str, _Row]]:
     with file.open(encoding="utf-8-sig", newline="") as opened:
         lines = csv.reader(opened, strict=True)
         first = next(lines, list[str]())
         header = [name.strip() for name in first]
-        _check_columns(header, str(file))
+        _check_columns(header, needs, str(file))
         for cells in lines:
             place = f"{file}, line {lines.line_num}"
             if cells and len(cells) != len(header):
@@ -117,7 +128,7 @@ def _csv(file: Path) -> Iterator[tuple[int, str, _Row]]:
                 yield lines.line_num, place, dict(zip(header, cells, strict=True))
 
 
-def _jsonl(file: Path) -> Iterator[tuple[int, str, _Row]]:
+def _jsonl(file: Path, needs: tuple[str, ...]) -> Iterator[tuple[int, str, _Row]]:
     # numbers stay as they are written, so that each column reads them as it must
     loads = partial(json.loads, parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_once)
     with file.open(encoding="utf-8-sig") as opened:
@@ -132,7 +143,7 @@ def _jsonl(file: Path) -> Iterator[tuple[int, str, _Row]]:
             if not isinstance(row, dict):
                 raise AssumptionError(f"{place}: must be one JSON object a line")
             found = cast("dict[str, object]", row)
-            _check_columns(list(found), place)
+            _check_columns(list(found), needs, place)
             for name, value in found.items():
                 if not isinstance(value, str | None):
                     raise AssumptionError(f"{place}: {name} must be a text or a number, not {json.dumps(value)}")
@@ -146,9 +157,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _parquet(file: Path) -> Iterator[tuple[int, str, _Row]]:
+def _parquet(file: Path, needs: tuple[str, ...]) -> Iterator[tuple[int, str, _Row]]:
     frame = pl.read_parquet(file, glob=False)
-    _check_columns(frame.columns, str(file))
+    _check_columns(frame.columns, needs, str(file))
     for name, dtype in frame.schema.items():
         if dtype.is_nested() or isinstance(dtype, pl.Boolean | pl.Binary):
             raise AssumptionError(f"{file}: {name} must hold texts or numbers, not {dtype}")
@@ -157,24 +168,28 @@ def _parquet(file: Path) -> Iterator[tuple[int, str, _Row]]:
         yield number, f"{file}, row {number}", row
 
 
-def _check_columns(names: list[str], place: str) -> None:
+def _check_columns(names: list[str], needs: tuple[str, ...], place: str) -> None:
     for name in names:
         if name not in _COLUMNS:
-            raise AssumptionError(f'{place}: unknown column "{name}".{near(name, _COLUMNS)} It takes {_TAKES}')
+            raise AssumptionError(f'{place}: unknown column "{name}".{near(name, _COLUMNS)} It takes {_takes(needs)}')
         if names.count(name) > 1:
             raise AssumptionError(f'{place}: column "{name}" stands twice')
-    missing = [name for name in ("model", "score") if name not in names]
+    missing = [name for name in needs if name not in names]
     if "request_id" not in names and "feature" not in names:
         missing.insert(0, "request_id (or feature)")
     if missing:
-        raise AssumptionError(f"{place}: there is no column {', no column '.join(missing)}. It takes {_TAKES}")
+        raise AssumptionError(f"{place}: there is no column {', no column '.join(missing)}. It takes {_takes(needs)}")
 
 
-def _typed(row: _Row, place: str, line: int) -> tuple[object, ...]:
+def _takes(needs: tuple[str, ...]) -> str:
+    return f"{', '.join(_COLUMNS)} ({', '.join(needs)} and request_id or feature are needed)"
+
+
+def _typed(row: _Row, place: str, line: int, needs: tuple[str, ...]) -> tuple[object, ...]:
     values: list[object] = [line]
     for name, read in _COLUMNS.items():
         text = (row.get(name) or "").strip()
-        if not text and name in ("model", "score"):
+        if not text and name in needs:
             raise AssumptionError(f"{place}: {name} is empty; every row needs one")
         try:
             values.append(read(text) if text else None)
@@ -249,7 +264,6 @@ _COLUMNS: dict[str, Callable[[str], object]] = {
     "finish_reason": _finish,
     "latency_ms": _latency_us,
 }
-_TAKES = f"{', '.join(_COLUMNS)} (model, score and request_id or feature are needed)"
 _SCHEMA = {
     "line": pl.Int64(),
     "request_id": pl.String(),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tenfold.errors import AssumptionError, StepError
 from tenfold.ledger.session import Session
-from tenfold.levers.base import Assumed, Bill, Change, Judged, Lever
+from tenfold.levers.base import Assumed, Bill, Change, Judged, Lever, Marking
 from tenfold.levers.tally import Tally
+from tenfold.levers.values import Predicate
 from tenfold.prices.meters import Meter
 from tenfold.slo import Slo
 from tenfold.store import schema, steps
@@ -17,13 +18,14 @@ from tenfold.store.database import quoted
 # Columns that the log gets for every lever, beside those of requests and each lever's own two marks.
 SHARED_MARKS = ("next_ts", "is_rebilled")
 # Counts that every version of a request bears, whatever the log holds.
+_OFTEN_ASKED = ("ts", "session_id", "prefix_hashes")
 _ALWAYS = (
     *("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens"),
     *("output_tokens", "reasoning_tokens"),
 )
 # Columns of every version of a request, before and after the counts.
 VERSION_HEAD = ("rid", "call_id", "block_day", "user_bucket", "ts", "price_key")
-VERSION_TAIL = ("cost_pusd", "set_pusd", "is_kept", "reach", "touch", "levers", "combo")
+VERSION_TAIL = ("cost_pusd", "set_pusd", "is_kept", "reach", "touch", "levers", "combo", "world")
 
 
 def counts_in_use(session: Session) -> tuple[str, ...]:
@@ -41,9 +43,9 @@ def counts_in_use(session: Session) -> tuple[str, ...]:
     return tuple(name for name in schema.TOKEN_COLUMNS if name in used)
 
 
-def mark_where(lever: str) -> str:
-    """Name the mark of requests in a lever's ``where``."""
-    return f"in_{lever}"
+def mark_of(lever: str, key: str) -> str:
+    """Name the mark of requests for which one of a lever's predicates holds: its ``where``, or another key."""
+    return f"in_{lever}" if key == "where" else f"{lever}_{key}"
 
 
 def mark_allowed(lever: str) -> str:
@@ -66,24 +68,35 @@ def own_bill(session: Session, levers: Sequence[Lever], assumed: Mapping[str, As
     Raises:
         AssumptionError: A predicate cannot be evaluated on this log (a cast that one of its values does not survive).
     """
-    wheres = {one.name: assumed[one.name].where or "true" for one in levers}
-    for name, where in wheres.items():
-        _try(session, name, where)
-    marks = {mark_where(name): where for name, where in wheres.items()}
+    marks: dict[str, str] = {}
+    for one in levers:
+        own = assumed[one.name]
+        other = {key: value for key, value in own.values.items() if isinstance(value, Predicate)}
+        for key, predicate in {"where": own.where or "true", **other}.items():
+            _try(session, one.name, key, predicate)
+            marks[mark_of(one.name, key)] = predicate
     marks |= {mark_allowed(one.name): one.allowed(slo, assumed[one.name]) for one in levers}
+    more = {
+        name: sql
+        for one in levers
+        if isinstance(one, Marking)
+        for name, sql in one.marks(slo, assumed[one.name]).items()
+    }
     columns = schema.names("requests")
     steps.run(
         session.engine,
         "lever_log",
         row_id=session.engine.row_id,
-        columns=listed(columns, "requests"),
-        marks="".join(f",\n    coalesce((\n{text}\n), false) as {mark}" for mark, text in marks.items()),
-        marked=listed(("rid", *columns, *marks), "marked"),
+        columns=listed(columns, "requests", "  "),
+        marks="".join(f",\n  coalesce((\n{text}\n), false) as {mark}" for mark, text in marks.items())
+        + "".join(f",\n  {text} as {name}" for name, text in more.items()),
     )
     session.price("lever_log", "lever_log_priced")
     counts = counts_in_use(session)
     context = dict.fromkeys(column for one in levers for column in one.columns)
-    kept = (*(name for name in context if name not in ("ts", "feature")), *counts, *marks, *SHARED_MARKS)
+    meters = (f"{meter.name}_pusd" for meter in session.meters)
+    shared = (name for name in context if name not in ("ts", "feature"))
+    kept = (*shared, *counts, *marks, *more, *meters)
     zone = session.window.zone
     steps.run(
         session.engine,
@@ -94,18 +107,19 @@ def own_bill(session: Session, levers: Sequence[Lever], assumed: Mapping[str, As
         columns=listed(kept, "p", "  "),
         cost=cost("p", session.meters),
     )
-    whole = (*VERSION_HEAD, "price_status", "is_billed", "feature", "team", "model", *kept, "cost_pusd")
-    return Bill(session, "lever_base", whole)
+    whole = (*VERSION_HEAD, "price_status", "is_billed", "feature", "team", "model", *kept, *SHARED_MARKS, "cost_pusd")
+    needs = {column for one in levers for group in one.needs for column in group}
+    return Bill(session, "lever_base", whole, filled=_counted(session, {*needs, *_OFTEN_ASKED}))
 
 
-def _try(session: Session, lever: str, where: str) -> None:
-    if where == "true":
+def _try(session: Session, lever: str, key: str, predicate: str) -> None:
+    if predicate == "true":
         return
     try:
-        session.engine.fetch(f"select count(*) from requests where (\n{where}\n)")
+        session.engine.fetch(f"select count(*) from requests where (\n{predicate}\n)")
     except StepError as error:
         reason = str(error.__cause__).splitlines()[0]
-        raise AssumptionError(f"[{lever}] where cannot be evaluated on this log ({reason}). In: {where}") from error
+        raise AssumptionError(f"[{lever}] {key} cannot be evaluated on this log ({reason}). In: {predicate}") from error
 
 
 def tried(change: Change, bill: Bill, judged: Judged, assumed: Assumed, name: str) -> Tally:
@@ -128,7 +142,7 @@ def tried(change: Change, bill: Bill, judged: Judged, assumed: Assumed, name: st
     bill.session.engine.step(
         f"{name}_given",
         f"select {first}, b.cost_pusd, cast(null as bigint) as set_pusd, true as is_kept, 1 as reach, 1 as touch, "
-        f"0 as levers, 0 as combo{knobs} from lever_base as b join {judged.view} as j on b.rid = j.rid "
+        f"0 as levers, 0 as combo, -1 as world{knobs} from lever_base as b join {judged.view} as j on b.rid = j.rid "
         "where j.fate = 'touched'",
     )
     changed(change, Bill(bill.session, f"{name}_given", columns), assumed, name, 1)
@@ -148,10 +162,10 @@ def counted_alone(session: Session, judged: str, versions: str, bit: int) -> Tal
         Counts by fate, feature and model.
     """
     sql = steps.filled("lever_tally", judged=judged, versions=versions, bit=str(bit))
-    return Tally(session.engine.fetch(f"{sql}\norder by all"))
+    return Tally(session.engine.fetch(f"{sql}\norder by all"), versions, bit)
 
 
-def changed(lever: Change, bill: Bill, assumed: Assumed, name: str, bit: int) -> int:
+def changed(lever: Change, bill: Bill, assumed: Assumed, name: str, bit: int, *, materialised: bool = True) -> int:
     """Try a lever's change on versions of requests, price it, and keep it where there is a price before and after.
 
     Args:
@@ -160,6 +174,7 @@ def changed(lever: Change, bill: Bill, assumed: Assumed, name: str, bit: int) ->
         assumed: Its assumptions.
         name: Table to make: the versions with the lever pulled.
         bit: The lever's bit in ``levers``.
+        materialised: Keep the versions as a table; False where they are only summed.
 
     Returns:
         The lever's fixed charges, in pUSD.
@@ -180,18 +195,18 @@ def changed(lever: Change, bill: Bill, assumed: Assumed, name: str, bit: int) ->
         absent="".join(f",\n  cast(null as bigint) as {column}" for column in absent),
         changed=after.requests,
     )
-    session.price(f"{name}_tried", f"{name}_priced")
+    session.price(f"{name}_tried", f"{name}_priced", windowed=False)
     chosen = (f"case when is_changed then {column} else own_{column} end as {column}" for column in sorted(news))
     steps.run(
         session.engine,
         "lever_kept",
         name=name,
-        materialised=True,
+        materialised=materialised,
         priced=f"{name}_priced",
         kept=",\n  ".join(column for column in kept if column != "combo"),
         chosen=",\n  ".join(chosen),
         cost=cost("", session.meters),
-        settled=lever.settled,
+        settled=after.settled,
         bit=str(bit),
     )
     return after.fixed_pusd - bill.fixed_pusd
@@ -207,9 +222,18 @@ def filled_columns(bill: Bill, columns: Iterable[str]) -> dict[str, int]:
     Returns:
         Column to number of requests.
     """
-    counts = ", ".join(f"cast(count({column}) as bigint) as {column}" for column in columns)
-    sql = f"select {counts} from lever_log_priced_cells where is_billed"
-    return {str(name): int(value) for name, value in bill.session.engine.fetch(sql).row(0, named=True).items()}
+    wanted = list(columns)
+    unknown = {column for column in wanted if column not in bill.filled}
+    found = {**bill.filled, **(_counted(bill.session, unknown) if unknown else {})}
+    return {column: found[column] for column in wanted}
+
+
+def _counted(session: Session, columns: Collection[str]) -> dict[str, int]:
+    # lists are long to read, and come with the size of their blocks
+    as_told = {"prefix_hashes": "prefix_block_tokens"}
+    counts = (f"cast(count({as_told.get(one, one)}) as bigint) as {one}" for one in sorted(columns))
+    sql = f"select {', '.join(counts)} from lever_log_priced_cells where is_billed"
+    return {str(name): int(value) for name, value in session.engine.fetch(sql).row(0, named=True).items()}
 
 
 def missing(lever: Lever, bill: Bill) -> str:

@@ -159,7 +159,7 @@ def scale_note(evals: Evals, threshold: Decimal | float) -> str:
     Returns:
         One sentence; empty where both may be on one scale.
     """
-    most = max(evals.frame["score_e12"].to_list())
+    most = max(evals.frame["score_e12"].drop_nulls(), default=0)
     if 0 < threshold <= 1 and most > SCORE_UNITS:
         highest = (Decimal(most) / SCORE_UNITS).normalize()
         return f"scores in {evals.file} reach {highest:f}, but min_quality is {threshold}: are they on one scale?"

@@ -18,10 +18,14 @@ class Tally(NamedTuple):
 
     Args:
         frame: One row per (fate, feature, model): requests, cached reads and writes as
-            logged, reads after the change, cost before and after in pUSD.
+            logged, reads and writes after the change, cost before and after in pUSD.
+        versions: Table of the versions of the requests that it counts.
+        bit: Which of them the lever made: ``levers`` equals it.
     """
 
     frame: pl.DataFrame
+    versions: str
+    bit: int
 
     def requests(self, *fates: str) -> int:
         """Count requests.
@@ -94,10 +98,22 @@ class Tally(NamedTuple):
         """
         sums: dict[str, tuple[int, int]] = {}
         for row in self.frame.filter(fate=MOVED).rows(named=True):
-            name = f"`{row['feature']}`" if row["feature"] else f"model `{row['model']}`"
+            name = name_of(row)
             requests, saved = sums.get(name, (0, 0))
             sums[name] = (requests + row["requests"], saved + int(row["now_pusd"]) - int(row["then_pusd"]))
         return sorted(((name, *found) for name, found in sums.items()), key=lambda row: (-row[2], row[0]))
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """Name the traffic of a counted row for people: its feature, or its model where it has none.
+
+    Args:
+        row: A row of a tally's frame.
+
+    Returns:
+        The name as code.
+    """
+    return f"`{row['feature']}`" if row["feature"] else f"model `{row['model']}`"
 
 
 def fact(name: str, value: int | str | None, unit: str, step: str) -> dict[str, Any]:

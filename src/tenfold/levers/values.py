@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, cast
@@ -20,7 +20,13 @@ class Range(NamedTuple):
     high: Decimal
 
 
-Value: TypeAlias = str | int | Decimal | Range | Path | tuple[str, ...] | None
+class Predicate(str):
+    """A boolean SQL expression over requests, to be checked and tried like a ``where``."""
+
+    __slots__ = ()
+
+
+Value: TypeAlias = "str | int | Decimal | Range | Path | tuple[str, ...] | Mapping[str, Value] | None"
 Reader: TypeAlias = Callable[[object], Value]
 
 
@@ -57,16 +63,30 @@ def share(raw: object) -> Range:
     Raises:
         ValueError: A number is outside 0 to 1, or the three are not in order.
     """
-    if isinstance(raw, list | tuple):
-        parts = [amount(one) for one in cast("list[object]", raw)]
-        if len(parts) != 3 or parts != sorted(parts):
-            raise ValueError(f"must be a number or [low, mid, high] in rising order, not {raw!r}")
-        found = Range(*parts)
-    else:
-        found = Range(*[amount(raw)] * 3)
+    found = ratio(raw)
     if found.high > 1:
         raise ValueError(f"must lie between 0 and 1, not {raw!r}")
     return found
+
+
+def ratio(raw: object) -> Range:
+    """Read a ratio of at least 0, which may exceed 1, or its scenarios ``[low, mid, high]``.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        The three scenarios.
+
+    Raises:
+        ValueError: A number is below 0, or the three are not in order.
+    """
+    if not isinstance(raw, list | tuple):
+        return Range(*[amount(raw)] * 3)
+    parts = [amount(one) for one in cast("list[object]", raw)]
+    if len(parts) != 3 or parts != sorted(parts):
+        raise ValueError(f"must be a number or [low, mid, high] in rising order, not {raw!r}")
+    return Range(*parts)
 
 
 def choice(*words: str) -> Reader:
@@ -104,6 +124,55 @@ def count(raw: object) -> int:
     return raw
 
 
+def flag(raw: object) -> bool:
+    """Read true or false.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        Which.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    found = raw if isinstance(raw, bool) else None
+    if found is None:
+        raise ValueError(f"must be true or false, not {raw!r}")
+    return found
+
+
+def table(readers: Mapping[str, Reader], required: Sequence[str] = ()) -> Reader:
+    """Make a reader of a table within a table, which checks its own keys.
+
+    Args:
+        readers: Key to the reader of its value.
+        required: Keys without which it says nothing.
+
+    Returns:
+        A reader that gives the keys that were written, and raises ValueError that names the key.
+    """
+
+    def read(raw: object) -> Value:
+        given = cast("Mapping[str, object]", raw) if isinstance(raw, Mapping) else None
+        if given is None:
+            raise ValueError(f"must be a table, such as {{ {', '.join(f'{key} = ...' for key in readers)} }}")
+        found: dict[str, Value] = {}
+        for key, value in given.items():
+            if key not in readers:
+                raise ValueError(f'has no key "{key}".{near(key, readers)} It takes {", ".join(readers)}')
+            try:
+                found[key] = readers[key](value)
+            except ValueError as error:
+                raise ValueError(f"{key} {error}") from None
+        for key in required:
+            if key not in found:
+                raise ValueError(f"needs {key}")
+        return found
+
+    return read
+
+
 def text(raw: object) -> str:
     """Read a text.
 
@@ -120,6 +189,21 @@ def text(raw: object) -> str:
     if found is None:
         raise ValueError(f"must be a text in quotes, not {raw!r}")
     return found
+
+
+def predicate(raw: object) -> Predicate:
+    """Read a boolean SQL expression over requests.
+
+    Args:
+        raw: What TOML, or a caller in Python, gave.
+
+    Returns:
+        The text; ``assume.py`` checks it.
+
+    Raises:
+        ValueError: It is no text.
+    """
+    return Predicate(text(raw))
 
 
 def words(raw: object) -> tuple[str, ...]:

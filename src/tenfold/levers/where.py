@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import duckdb
@@ -84,6 +85,7 @@ class _Text:
         return AssumptionError(f"{self.place}: {what}{where}.{hint} In: {self.text}")
 
 
+@lru_cache(maxsize=256)
 def check(text: str, place: str) -> str:
     """Check that a text is one boolean expression over columns of ``requests``.
 

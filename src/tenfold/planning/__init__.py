@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tenfold.display import percent
 from tenfold.ledger import Ledger
+from tenfold.ledger.session import DAYS_PER_MONTH
 from tenfold.levers import LEVERS, Estimate, Lever, Look
 from tenfold.levers.assume import Assumptions, assumptions
 from tenfold.levers.matching import unknown_in, unknown_values
@@ -17,7 +19,7 @@ from tenfold.logs.owning import owner_state
 from tenfold.planning.attribution import last_in, shapley
 from tenfold.planning.estimating import Standing, estimate, giving_way, left_out, nothing
 from tenfold.planning.plan_result import Plan
-from tenfold.planning.portfolio import DAYS_PER_MONTH, Portfolio
+from tenfold.planning.portfolio import Portfolio
 from tenfold.planning.tracking import Tracked, promised, track
 from tenfold.slo import Slo
 from tenfold.store.engines import Engine
@@ -64,7 +66,8 @@ def _look(lever: Lever, portfolio: Portfolio) -> Look:
     verdict = portfolio.verdicts[lever.name]
     if isinstance(verdict, Look):
         return verdict
-    return lever.look(portfolio.bill, portfolio.assumed[lever.name], portfolio.tally(lever.name))
+    found = lever.look(portfolio.bill, portfolio.assumed[lever.name], portfolio.tally(lever.name))
+    return replace(found, evidence=(*found.evidence, *verdict.evidence))
 
 
 def _notes(engine: Engine, looks: Mapping[str, Look], assumed: Assumptions, limits: Slo) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tenfold.levers import Estimate, Lever, Look, Saving
+from tenfold.levers import Estimate, Judged, Lever, Look, Saving
 from tenfold.levers.assume import Assumptions, described
 from tenfold.levers.base import Status
 from tenfold.money import PUSD_PER_USD, shown
@@ -107,6 +107,7 @@ def estimate(lever: Lever, look: Look, portfolio: Portfolio, assumed: Assumption
         slo_effect=lever.slo_effect,
         advice=look.advice,
         left_out=look.left_out,
+        holdout_pusd=verdict.holdout_pusd if isinstance(verdict := portfolio.verdicts[lever.name], Judged) else None,
     )
 
 
@@ -129,7 +130,8 @@ def _saving(name: str, look: Look, portfolio: Portfolio) -> Saving:
         found = portfolio.alone(name)
         # the most that could be saved has no lower end
         return Saving(None, found.mid, found.mid) if look.label == "ceiling" else found
-    return nothing(portfolio) if look.status in _UNTOUCHED else Saving(None, None, None)
+    is_none = look.status in _UNTOUCHED and look.addressed_pusd is not None
+    return nothing(portfolio) if is_none else Saving(None, None, None)
 
 
 def _not_worth_it(name: str, portfolio: Portfolio, assumed: Assumptions, best: frozenset[str]) -> str:

@@ -105,7 +105,9 @@ class Plan:
     @property
     def is_evaluable(self) -> bool:
         """Whether anything asked for can be measured with the data at hand."""
-        return any(one.status != "not_measurable" for one in self.estimates)
+        # a lever that waits for its assumptions and shows nothing meanwhile measures nothing
+        waits = [one.status == "no_assumption" and one.addressed_pusd is None for one in self.estimates]
+        return any(one.status != "not_measurable" and not wait for one, wait in zip(self.estimates, waits, strict=True))
 
     def as_dict(self) -> dict[str, Any]:
         """Give the plan the keys that scripts rely on.

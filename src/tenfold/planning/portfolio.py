@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import date
 from fractions import Fraction
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from tenfold.ledger.session import Session
+from tenfold.ledger.session import DAYS_PER_MONTH, Session
 from tenfold.levers import Assumed, Bill, Judged, Lever, Look
 from tenfold.levers.assume import PlanTable
 from tenfold.levers.base import Scenario
@@ -19,11 +18,9 @@ from tenfold.levers.estimate import Saving
 from tenfold.levers.tally import Tally
 from tenfold.planning.attribution import subsets
 from tenfold.planning.intervals import MIN_BLOCKS, MIN_DAYS, Draws
-from tenfold.planning.versions import Block, Duel, Versions, Wanted
+from tenfold.planning.laying import Duel, Wanted
+from tenfold.planning.versions import Block, Versions, block_of
 from tenfold.store import steps
-
-# Days that a month counts in every projection.
-DAYS_PER_MONTH = Fraction(304, 10)
 
 
 class Days(NamedTuple):
@@ -53,14 +50,8 @@ def window_days(session: Session, with_requests: Sequence[date | None]) -> Days:
     Returns:
         The days.
     """
-    zone = ZoneInfo(session.window.zone)
     dated = [day for day in with_requests if day is not None]
-    since, until = session.window.since, session.window.until
-    if not dated and (since is None or until is None):
-        return Days((), 0)
-    first = since.astimezone(zone).date() if since else min(dated)
-    last = (until - timedelta(microseconds=1)).astimezone(zone).date() if until else max(dated)
-    return Days(tuple(first + timedelta(days=n) for n in range((last - first).days + 1)), len(dated))
+    return Days(session.window.dates(dated), len(dated))
 
 
 @dataclass(slots=True)
@@ -87,16 +78,22 @@ class Portfolio:
     names: tuple[str, ...] = field(init=False)
     """Levers that sets are made of, in the mechanical order."""
     _versions: dict[Scenario, Versions] = field(init=False, default_factory=dict[Scenario, Versions])
+    _now: dict[Block, int] = field(init=False)
+    _remains: dict[frozenset[str], pl.DataFrame] = field(init=False, default_factory=dict[frozenset[str], pl.DataFrame])
     _draws: tuple[Draws, Draws | None] | None = field(init=False, default=None)
     _blocks: dict[tuple[frozenset[str], Scenario], tuple[dict[Block, int], int]] = field(init=False)
     _savings: dict[frozenset[str], Saving] = field(init=False, default_factory=dict[frozenset[str], Saving])
 
     def __post_init__(self) -> None:
+        self.assumed = {name: self._settled(name, assumed) for name, assumed in self.assumed.items()}
         frame = self.bill.session.engine.fetch(f"{steps.filled('lever_daily')}\norder by all")
-        self.requests = int(frame["billed_requests"].sum() or 0)
-        self.unpriced_requests = int(frame["unpriced_requests"].sum() or 0)
-        self.days = window_days(self.bill.session, frame["block_day"].to_list())
-        self.spend_pusd = sum(int(pusd) for pusd in frame["cost_pusd"]) + self.bill.fixed_pusd
+        by_day = frame.filter(is_day=1)
+        self.requests = int(by_day["billed_requests"].sum() or 0)
+        self.unpriced_requests = int(by_day["unpriced_requests"].sum() or 0)
+        self.days = window_days(self.bill.session, by_day["block_day"].to_list())
+        self._now = {block_of(row): int(row["cost_pusd"]) for row in frame.rows(named=True)}
+        self.spend_pusd = sum(_by_day(self._now).values()) + self.bill.fixed_pusd
+        self.verdicts = {name: self._kept(name, verdict) for name, verdict in self.verdicts.items()}
         self._blocks = {}
         in_order = sorted(self.levers, key=lambda one: (one.stage, one.number))
         self.names = tuple(
@@ -109,6 +106,23 @@ class Portfolio:
         )
         self._versions["mid"] = self._made("mid", in_order)
 
+    def _settled(self, name: str, assumed: Assumed) -> Assumed:
+        """Take what a lever chose itself in place of what was assumed."""
+        verdict = self.verdicts.get(name)
+        if not isinstance(verdict, Judged):
+            return assumed
+        return replace(assumed, values={**assumed.values, **verdict.settings})
+
+    def _kept(self, name: str, verdict: Judged | Look) -> Judged | Look:
+        """Keep what a lever judged as a table: every scenario and set reads it."""
+        if isinstance(verdict, Look):
+            return verdict
+        columns = ("rid", "fate", *verdict.knobs, *(("fee_pusd",) if verdict.has_fee else ()))
+        table = f"lever_judgement_{name}"
+        sql = f"select {', '.join(columns)} from {verdict.view} where fate is not null"
+        self.bill.session.engine.step(table, sql, materialised=True)
+        return verdict._replace(view=table)
+
     def _touches(self, judged: Judged) -> bool:
         found = self.bill.session.engine.fetch(f"select 1 as one from {judged.view} where fate = 'touched' limit 1")
         return len(found) > 0
@@ -120,14 +134,16 @@ class Portfolio:
             if isinstance(judged, Judged):
                 assumed = self.assumed[lever.name].at(scenario)
                 wanted.append(Wanted(lever, judged, assumed, 1 << len(wanted)))
-        is_mid = scenario == "mid"
-        duels = None if is_mid else self._versions["mid"].duels
-        return Versions(self.bill, wanted, frozenset(self.names), "" if is_mid else f"_{scenario}", duels)
+        names = frozenset(self.names)
+        if scenario == "mid":
+            return Versions(self.bill, wanted, names)
+        ranged = frozenset(one.name for one in wanted if self._is_ranged(frozenset({one.name})))
+        return Versions(self.bill, wanted, names, f"_{scenario}", self._versions["mid"], ranged)
 
     @property
     def duels(self) -> Sequence[Duel]:
         """Settled duels of levers that want the same requests."""
-        return self._versions["mid"].duels or ()
+        return self._versions["mid"].duels
 
     def beaten(self) -> dict[str, str]:
         """Name the levers of which duels leave nothing.
@@ -177,8 +193,8 @@ class Portfolio:
             The joint saving; low and high are None where the log is too short.
         """
         if names not in self._savings:
-            now, (then, fixed) = self._left(frozenset(), "mid")[0], self._left(names, "mid")
-            blocks = {block: now.get(block, 0) - then.get(block, 0) for block in {*now, *then}}
+            then, fixed = self._left(names, "mid")
+            blocks = {block: self._now.get(block, 0) - then.get(block, 0) for block in {*self._now, *then}}
             ends = () if not self._is_ranged(names) else (self.value(names, "low"), self.value(names, "high"))
             self._savings[names] = self._interval(blocks, fixed, ends)
         return self._savings[names]
@@ -235,8 +251,7 @@ class Portfolio:
 
     def _drawn(self) -> tuple[Draws, Draws | None]:
         if self._draws is None:
-            now = self._left(frozenset(), "mid")[0]
-            users = sorted(str(user) for is_day, user in now if not is_day)
+            users = sorted(str(user) for is_day, user in self._now if not is_day)
             days = Draws([str(day) for day in self.days.all])
             self._draws = days, Draws(users) if len(users) >= MIN_BLOCKS else None
         return self._draws
@@ -335,7 +350,9 @@ class Portfolio:
         Returns:
             One row per (feature, team, model), cost by meter in pUSD.
         """
-        return self._versions["mid"].left(names)
+        if names not in self._remains:
+            self._remains[names] = self._versions["mid"].left(names)
+        return self._remains[names]
 
     def _gain(self, done: frozenset[str], name: str) -> int:
         after, before = self.saving(done | {name}), self.saving(done)
@@ -359,8 +376,16 @@ class Portfolio:
         if (names, scenario) not in self._blocks:
             versions = self._version(scenario)
             fixed = self.bill.fixed_pusd + sum(versions.fixed[name] for name in names)
-            self._blocks[names, scenario] = (versions.blocks(names), fixed)
+            self._blocks[names, scenario] = (self._whole(versions.blocks(names)), fixed)
         return self._blocks[names, scenario]
+
+    def _whole(self, touched: Mapping[Block, int]) -> dict[Block, int]:
+        """Put what levers leave of the requests that they touch beside the requests that they do not."""
+        own = self._versions["mid"].blocks(frozenset())
+        return {
+            block: self._now.get(block, 0) - own.get(block, 0) + touched.get(block, 0)
+            for block in {*self._now, *own, *touched}
+        }
 
 
 def _by_day(blocks: Mapping[Block, int]) -> dict[str | None, int]:

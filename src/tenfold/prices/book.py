@@ -264,9 +264,14 @@ class PriceBook:
         version: Card version: hash of the files.
         commitments: Flat costs that requests share.
         list_book: The list prices, where ``lists`` holds your own over them; itself otherwise.
+        caching: Contents of the ``caching.toml`` files that go with it, the first to be tried first; unread until a
+            cache is looked at (``tenfold.prices.caching.rules_of``).
     """
 
-    __slots__ = ("_memo", "commitments", "fast", "ids", "list_book", "lists", "patterns", "regions", "version")
+    __slots__ = (
+        *("_memo", "caching", "commitments", "fast", "ids", "list_book", "lists", "patterns", "regions"),
+        "version",
+    )
 
     def __init__(
         self,
@@ -277,6 +282,7 @@ class PriceBook:
         version: str,
         commitments: tuple[Commitment, ...] = (),
         list_book: PriceBook | None = None,
+        caching: tuple[bytes, ...] = (),
     ) -> None:
         self.lists = lists
         self.ids = ids
@@ -285,6 +291,7 @@ class PriceBook:
         self.version = version
         self.commitments = commitments
         self.list_book: PriceBook = list_book or self
+        self.caching = caching
         self._memo: dict[Key, Match] = {}
         # What the single price call keeps: (provider, model, tier, region) as given to something ready to multiply.
         self.fast: dict[tuple[str, str, str | None, str | None], Any] = {}

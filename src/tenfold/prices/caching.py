@@ -12,13 +12,11 @@ from typing import Literal
 from pydantic import Field
 
 from tenfold.errors import PriceFileError
-from tenfold.prices.book import EVER, FOREVER
-from tenfold.prices.files import shipped, toml_files
+from tenfold.prices.book import EVER, FOREVER, PriceBook
+from tenfold.prices.files import CACHING, shipped, toml_files
 from tenfold.prices.globs import matches
 from tenfold.prices.models import Amount, Instant, Strict, parse_as
 from tenfold.prices.words import canonical_provider
-
-FILE = "caching.toml"
 
 
 class CacheRule(Strict):
@@ -124,14 +122,17 @@ def read(files: Iterable[tuple[str, bytes]]) -> CacheRules:
     Raises:
         PriceFileError: Something in it cannot be used, or a rule can never apply because an earlier one always does.
     """
-    content = dict(files).get(FILE)
-    if content is None:
-        return CacheRules(())
-    rules = parse_as(FILE, content, CachingFile, {"rule": CacheRule}).rule
+    content = dict(files).get(CACHING)
+    return CacheRules(()) if content is None else _parsed(content)
+
+
+def _parsed(content: bytes) -> CacheRules:
+    rules = parse_as(CACHING, content, CachingFile, {"rule": CacheRule}).rule
     for number, rule in enumerate(rules, 1):
         for earlier in rules[: number - 1]:
             if _hides(earlier, rule):
-                raise PriceFileError(f"{FILE}, rule {number} ({rule.provider}): an earlier rule always applies first")
+                place = f"{CACHING}, rule {number} ({rule.provider})"
+                raise PriceFileError(f"{place}: an earlier rule always applies first")
     return CacheRules(tuple(rules))
 
 
@@ -149,6 +150,26 @@ def cache_rules(path: str | Path | None = None) -> CacheRules:
         PriceFileError: The file cannot be used.
     """
     return read(toml_files(shipped() if path is None else Path(path)))
+
+
+def rules_of(book: PriceBook) -> CacheRules:
+    """Give the rules that go with a price book.
+
+    Args:
+        book: The book.
+
+    Returns:
+        Those of an overlay first, then those of the book below.
+
+    Raises:
+        PriceFileError: A ``caching.toml`` cannot be used.
+    """
+    return _merged(book.caching)
+
+
+@cache
+def _merged(contents: tuple[bytes, ...]) -> CacheRules:
+    return CacheRules(tuple(rule for content in contents for rule in _parsed(content).rules))
 
 
 def _hides(earlier: CacheRule, rule: CacheRule) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from tenfold.errors import PriceFileError, near
 from tenfold.prices import contract, currency, models, windows
@@ -20,7 +21,7 @@ from tenfold.prices.book import (
     RegionWord,
     in_order,
 )
-from tenfold.prices.files import version_of
+from tenfold.prices.files import CACHING, caching_of, version_of
 from tenfold.prices.globs import could_both_match
 from tenfold.prices.meters import meters
 from tenfold.prices.windows import Window
@@ -55,7 +56,8 @@ def compiled(files: Files) -> PriceBook:
     """
     found = _compile(files)
     lists = currency.converted(found.lists, currency.read(files))
-    base = PriceBook(lists, found.ids, found.patterns, found.regions, version_of(files))
+    caching = (caching_of(files),)
+    base = PriceBook(lists, found.ids, found.patterns, found.regions, version_of(files), caching=caching)
     own = contract.read(files)
     if own is None:
         return base
@@ -67,6 +69,7 @@ def compiled(files: Files) -> PriceBook:
         base.version,
         own.commitments,
         base,
+        caching,
     )
 
 
@@ -104,7 +107,45 @@ def laid_over(under: PriceBook, files: Files) -> PriceBook:
         version_of([("below", under.version.encode()), *files]),
         under.commitments if own is None else own.commitments,
         under.list_book,
+        tuple(content for name, content in files if name == CACHING) + under.caching,
     )
+
+
+def with_price(book: PriceBook, place: str, raw: dict[str, Any]) -> PriceBook:
+    """Give a book the prices of one more provider, which no file has: a model that one means to host, say.
+
+    Args:
+        book: The book.
+        place: Where the prices are written, for errors.
+        raw: Keys of a price file, as TOML gives them.
+
+    Returns:
+        A book of the same version with those price lists too, in its list prices as well.
+
+    Raises:
+        PriceFileError: Something in it cannot be used, or the book has prices of that provider; names the place.
+    """
+    parsed = models.price_file(place, raw)
+    provider = canonical_provider(parsed.provider)
+    if any(key[0] == provider for key in book.lists):
+        raise PriceFileError(f'{place}: the price book has prices of provider "{provider}" already')
+    made = _Compiled()
+    _collect_ids(place, provider, parsed, made)
+    lists = _price_lists(place, provider, parsed)
+
+    def extended(under: PriceBook, listed: PriceBook | None) -> PriceBook:
+        return PriceBook(
+            {**under.lists, **lists},
+            {**under.ids, **made.ids},
+            under.patterns,
+            under.regions,
+            under.version,
+            under.commitments,
+            listed,
+            under.caching,
+        )
+
+    return extended(book, None if book.list_book is book else extended(book.list_book, None))
 
 
 def _check_ids(under: PriceBook, over: _Compiled) -> None:

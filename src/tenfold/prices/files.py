@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tenfold.errors import PriceFileError
 
+CACHING = "caching.toml"
+
 
 def shipped() -> Traversable:
     """Find the shipped price folder, in a wheel and in a checkout alike.
@@ -41,6 +43,20 @@ def toml_files(folder: Traversable | Path) -> list[tuple[str, bytes]]:
     if not found:
         raise PriceFileError(f"{folder}: no .toml file in it")
     return found
+
+
+def caching_of(files: list[tuple[str, bytes]]) -> bytes:
+    """Find the prompt-cache rules that go with the price files of a whole book.
+
+    Args:
+        files: Pairs of file name and bytes.
+
+    Returns:
+        Contents of their ``caching.toml``; of the shipped one where there is none among them: how a provider caches is
+        no price of one's own.
+    """
+    own = dict(files).get(CACHING)
+    return (shipped() / CACHING).read_bytes() if own is None else own
 
 
 def version_of(files: list[tuple[str, bytes]]) -> str:

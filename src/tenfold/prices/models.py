@@ -233,6 +233,22 @@ def parse(name: str, content: bytes) -> PriceFile | None:
         if name in OTHER_FILES:
             return None
         raise PriceFileError(f'{name}: no provider. A price file has provider = "..." at the top and [[price]] tables')
+    return price_file(name, raw)
+
+
+def price_file(name: str, raw: dict[str, Any]) -> PriceFile:
+    """Check what a price file says, wherever it was written.
+
+    Args:
+        name: File name or other place, for errors.
+        raw: Its keys, as TOML gives them.
+
+    Returns:
+        The file.
+
+    Raises:
+        PriceFileError: Something in it cannot be used; names file, entry, key and the near match.
+    """
     tables = {"price": PriceEntry, "region_factor": RegionFactor, "region_alias": RegionAlias}
     return _checked(name, raw, PriceFile, tables)
 

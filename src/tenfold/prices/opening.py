@@ -9,7 +9,7 @@ from pathlib import Path
 from tenfold.errors import PriceFileError
 from tenfold.prices import stored
 from tenfold.prices.book import PriceBook
-from tenfold.prices.files import shipped, toml_files, version_of
+from tenfold.prices.files import caching_of, shipped, toml_files, version_of
 
 SHIPPED = "shipped"
 
@@ -55,6 +55,7 @@ def shipped_book() -> PriceBook:
 
         found = compiled(files)
         stored.save(found)
+    found.caching = (caching_of(files),)
     return found
 
 

@@ -6,7 +6,23 @@ from tenfold.store import steps
 from tenfold.store.engines import Engine
 
 
-def prefix_reads(engine: Engine, requests: str, name: str) -> None:
+def prefix_touches(engine: Engine, requests: str, name: str) -> None:
+    """Find who touches which blocks: the part of a replay that no time changes.
+
+    Args:
+        engine: Where the requests are.
+        requests: As for ``prefix_reads``; of times, only whether there is a ``ts``.
+        name: ``<name>_numbered`` and ``<name>_touches`` are the tables that it makes.
+    """
+    names = {part: f"{name}_{part}" for part in ("numbered", "blocks", "shared", "ends", "touches")}
+    _step(engine, "numbered", names, materialised=True, requests=requests)
+    _step(engine, "blocks", names, requests=requests)
+    _step(engine, "shared", names, materialised=True)
+    _step(engine, "ends", names)
+    _step(engine, "touches", names, materialised=True)
+
+
+def prefix_reads(engine: Engine, requests: str, name: str, *, touches: str = "") -> None:
     """Replay prefix caches on cumulative block hashes: pure SQL windows over the last blocks of shared runs.
 
     A request touches all its blocks when it begins. It reads the longest run of leading blocks of which each was last
@@ -16,19 +32,20 @@ def prefix_reads(engine: Engine, requests: str, name: str) -> None:
 
     Args:
         engine: Where the requests are.
-        requests: View (read several times: keep it where it is costly) with ``rid`` (unique within a combo); ``combo``
-            (independent what-ifs; not NULL); ``pool`` (who shares a cache; any type that groups; NULL: not replayed);
-            ``ts`` (start; NULL touches and reads nothing); ``readable_at`` (first token; NULL: ``ts``);
-            ``lifetime_us`` (idle lifetime in microseconds, inclusive); ``blocks``: list of the cumulative hashes up to
-            what the request touches, none twice, fewer than 2^26; NULL or empty touches and reads nothing.
+        requests: View with ``rid`` (unique within a combo); ``combo`` (independent what-ifs); ``pool`` (who shares a
+            cache; any type that groups; NULL: not replayed); ``ts`` (start; NULL touches and reads nothing);
+            ``readable_at`` (first token; NULL: ``ts``); ``lifetime_us`` (idle lifetime in microseconds, inclusive);
+            ``blocks``: list of the cumulative hashes up to what the request touches, none twice, fewer than 2^26; NULL
+            or empty touches and reads nothing.
         name: Table to make: ``rid``, ``combo``, ``read_blocks``, a row for every row with a pool.
+        touches: Name given to ``prefix_touches`` for the same requests, combos, pools and blocks; found here without.
     """
-    names = {part: f"{name}_{part}" for part in ("numbered", "blocks", "shared", "ends", "touches", "resident")}
-    _step(engine, "numbered", names, materialised=True, requests=requests)
-    _step(engine, "blocks", names, requests=requests)
-    _step(engine, "shared", names, materialised=True)
-    _step(engine, "ends", names)
-    _step(engine, "touches", names, materialised=True)
+    if not touches:
+        prefix_touches(engine, requests, name)
+    names = {part: f"{name}_{part}" for part in ("timed", "spaced", "resident")}
+    names |= {part: f"{touches or name}_{part}" for part in ("numbered", "touches")}
+    _step(engine, "timed", names, requests=requests)
+    _step(engine, "spaced", names, materialised=True)
     _step(engine, "resident", names)
     steps.run(engine, "replay_prefix_reads", name=name, materialised=True, **names)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from tenfold.ledger.session import Session
-from tenfold.prices.caching import CacheRule, CacheRules, cache_rules, read
-from tenfold.prices.files import toml_files
-from tenfold.prices.opening import SHIPPED
+from tenfold.prices.caching import CacheRule, CacheRules, rules_of
 from tenfold.prices.words import canonical_provider
 
 # Where a provider publishes no minimum at all: the highest that any publishes (design, 6a).
@@ -39,29 +36,12 @@ _SCHEMA: dict[str, pl.DataType] = {
 }
 
 
-def opened_rules(prices: str | Path | None = None, overlay: str | Path | None = None) -> CacheRules:
-    """Read the rules that go with a price book: a folder's own ``caching.toml`` is tried before the book's.
-
-    Args:
-        prices: Folder of price files that replaces the shipped one, as for ``price_book``.
-        overlay: Folder laid over it.
-
-    Returns:
-        The rules, those of the overlay first.
-
-    Raises:
-        PriceFileError: A file cannot be used.
-    """
-    base = cache_rules() if prices in (None, SHIPPED) else read(toml_files(Path(str(prices))))
-    return base if overlay is None else CacheRules((*read(toml_files(Path(overlay))).rules, *base.rules))
-
-
 def rule_frame(session: Session, rules: CacheRules | None = None, *, surface: str = "") -> pl.DataFrame:
     """Give the cache rules of a log's price keys over its days.
 
     Args:
         session: The priced look at the log; one that prices at an instant takes the rules of that instant.
-        rules: Rules to look them up in; the shipped ones by default.
+        rules: Rules to look them up in; those that go with the session's price book by default.
         surface: ``implicit`` or ``explicit`` where a provider has both; empty takes the first.
 
     Returns:
@@ -73,7 +53,7 @@ def rule_frame(session: Session, rules: CacheRules | None = None, *, surface: st
         ``long_lifetime_us`` (one that can be asked for; NULL without), in microseconds; ``is_isolated_by_project``;
         ``lookback_blocks`` (NULL: no limit known).
     """
-    rules = cache_rules() if rules is None else rules
+    rules = rules_of(session.book) if rules is None else rules
     days = session.days
     if not days:
         return pl.DataFrame(schema=_SCHEMA)

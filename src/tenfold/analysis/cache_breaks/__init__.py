@@ -19,19 +19,18 @@ Rules: ``pricing/caching.toml``. Method: the same replay as the lever ``prefix_c
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any
 
 import polars as pl
 
-from tenfold.analysis.break_evens import Rates, hit_share, keep_alive_s, longer_lifetime_share, reads_per_write
 from tenfold.analysis.cache_breaks.result import CAUSES, CEILINGS, UNCOSTED, CacheBreaks
-from tenfold.analysis.cache_breaks.rules import model_rates, rule_times
+from tenfold.analysis.cache_breaks.rules import model_break_evens, rule_times
 from tenfold.analysis.cache_breaks.wording import cause as wording
 from tenfold.ledger import Ledger, Session
-from tenfold.prices.caching import CacheRules, cache_rules
+from tenfold.prices.caching import CacheRules, rules_of
 from tenfold.store import schema, steps
 
 __all__ = ["CAUSES", "CacheBreaks", "cache_breaks"]
@@ -70,14 +69,14 @@ def cache_breaks(priced: Ledger | Session, *, rules: CacheRules | None = None, t
     Args:
         priced: The ledger, or an open session of it; its window says which requests are judged, and the whole log what
             came before them.
-        rules: The cache rules; the shipped ones by default.
+        rules: The cache rules; those that go with the session's price book by default.
         texts_at_most: How many of the dearest breaks are looked at in their texts, where texts were kept.
 
     Returns:
         The breaks; parts that the log's columns do not allow are named in ``not_measurable``.
     """
     with priced.session() if isinstance(priced, Ledger) else nullcontext(priced) as session:
-        return _found(session, cache_rules() if rules is None else rules, texts_at_most)
+        return _found(session, rules_of(session.book) if rules is None else rules, texts_at_most)
 
 
 def _found(session: Session, rules: CacheRules, texts_at_most: int) -> CacheBreaks:
@@ -113,8 +112,8 @@ def _found(session: Session, rules: CacheRules, texts_at_most: int) -> CacheBrea
         heads=heads,
         misses=_misses(counts),
         rules=times.drop("price_key", "by_project", "by_region").unique(maintain_order=True),
-        break_evens=_break_evens(session, times),
-        texts=_texts(session, cost, texts_at_most),
+        break_evens=model_break_evens(session, times),
+        texts=_texts(session, cost, depths, texts_at_most),
         not_measurable=missing,
     )
 
@@ -216,46 +215,23 @@ def _money(column: str) -> pl.Expr:
     return pl.col(column).cast(pl.Decimal(38, 0))
 
 
-def _break_evens(session: Session, times: pl.DataFrame) -> dict[tuple[str, str], Mapping[str, Fraction | None]]:
-    """Give each model's break-evens from its latest rates; where writing is free there is none to give."""
-    latest = {(row["provider"], row["model"]): row for row in times.sort("valid_from").rows(named=True)}
-    found: dict[tuple[str, str], Mapping[str, Fraction | None]] = {}
-    for key, card in sorted(model_rates(session).items()):
-        rule = latest.get(key)
-        if rule is None or card.uncached is None or card.read is None or card.write is None:
-            continue
-        long_write = card.long_write if rule["long_lifetime_s"] is not None else None
-        rates = Rates(card.uncached, card.read, card.write, long_write)
-        values = {
-            "reads_per_write": reads_per_write(rates),
-            "hit_share": hit_share(rates),
-            "keep_alive_s": keep_alive_s(rule["lifetime_s"], rates),
-        }
-        if long_write is not None:
-            values |= {
-                "long_reads_per_write": reads_per_write(rates, long=True),
-                "long_hit_share": hit_share(rates, long=True),
-                "longer_lifetime_share": longer_lifetime_share(rates),
-            }
-        found[key] = values
-    return found
-
-
 _TEXTS = {
-    **dict.fromkeys((*_GROUP, "cause", "why"), pl.String()),
+    **dict.fromkeys((*_GROUP, "cause", "place", "why"), pl.String()),
     **dict.fromkeys(("turns", "tokens", "unpriced_turns"), pl.Int64()),
     "cost_pusd": pl.Int128(),
 }
 
 
-def _texts(session: Session, cost: str, at_most: int) -> pl.DataFrame:
+def _texts(session: Session, cost: str, depths: pl.DataFrame, at_most: int) -> pl.DataFrame:
     """Name the causes of the dearest breaks of which both prompts were kept."""
     sql = steps.filled("cache_breaks_texts", priced="cache_breaks_then", cost=cost, at_most=str(at_most))
+    places = {tuple(row[:4]): row[4] for row in depths.select(*_GROUP, "block", "place").iter_rows()}
     sums: dict[tuple[str | None, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for row in session.engine.fetch(sql).rows(named=True):
         why, _ = wording(row["before_prompt"], row["after_prompt"])
         saved = row["saved_pusd"]
-        key = (*(row[name] for name in _GROUP), row["cause"], why)
+        group = tuple(row[name] for name in _GROUP)
+        key = (*group, row["cause"], places.get((*group, row["broken_at"])), why)
         add = (1, row["lost_tokens"], int(saved is None), int(saved or 0))
         sums[key] = [before + more for before, more in zip(sums[key], add, strict=True)]
     rows = [(*key, *values) for key, values in sums.items()]

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from tenfold.analysis.cache_breaks.remedies import Break, ranked
 from tenfold.money import usd_text
 
 # Each request has one cause: the first that holds, in this order.
@@ -59,8 +60,8 @@ class CacheBreaks:
         rules: One row per (provider, model, time) with the rule that was used; ``is_min_published`` and
             ``is_lifetime_published`` are false where a stand-in was.
         break_evens: (Provider, model) to its break-evens from the card's rates.
-        texts: One row per (provider, model, feature, cause, why): ``turns``, ``tokens``, ``cost_pusd``, of the dearest
-            breaks whose prompts were kept; parts of ``frame``, not beside it.
+        texts: One row per (provider, model, feature, cause, place, why): ``turns``, ``tokens``,
+            ``cost_pusd``, of the dearest breaks whose prompts were kept; parts of ``frame``, not beside it.
         not_measurable: Part to the columns that it lacks.
     """
 
@@ -102,15 +103,25 @@ class CacheBreaks:
         """
         return int(self.frame.filter(pl.col("cause") == cause)["turns"].sum() or 0)
 
+    def ranked(self) -> tuple[Break, ...]:
+        """Put the breaks in order, each with what to do about it.
+
+        Returns:
+            One a cause, place and feature, the dearest first, ceilings behind all others.
+        """
+        return ranked(self.frame, self.texts, self.lifetimes)
+
     def as_dict(self) -> dict[str, Any]:
         """Give everything as JSON values.
 
         Returns:
-            ``cost_usd``, ``breaks[]``, ``depths[]``, ``gaps[]``, ``lifetimes[]``, ``heads[]``, ``misses[]``,
-            ``rules[]``, ``break_evens[]``, ``texts[]``, ``not_measurable{}``; money as decimal strings of USD.
+            ``cost_usd``, ``ranked[]`` (each with ``text`` and ``to_do``), ``breaks[]``, ``depths[]``, ``gaps[]``,
+            ``lifetimes[]``, ``heads[]``, ``misses[]``, ``rules[]``, ``break_evens[]``, ``texts[]``,
+            ``not_measurable{}``; money as decimal strings of USD.
         """
         return {
             "cost_usd": usd_text(self.cost_pusd),
+            "ranked": [one.as_dict() for one in self.ranked()],
             "breaks": _rows(self.frame),
             "depths": _rows(self.depths),
             "gaps": _rows(self.gaps),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from tenfold.analysis.break_evens import Rates, hit_share, keep_alive_s, longer_lifetime_share, reads_per_write
 from tenfold.ledger import Session
 from tenfold.prices.book import EVER, FOREVER
 from tenfold.prices.caching import CacheRule, CacheRules
@@ -120,6 +122,39 @@ def model_rates(session: Session) -> dict[tuple[str, str], ModelRates]:
         if row is not None and ((provider, model) not in found or tier == "standard"):
             names = ("uncached_input", "cache_read", "cache_write", "cache_write_long")
             found[provider, model] = ModelRates(*(row[f"rate_{name}"] for name in names))
+    return found
+
+
+def model_break_evens(session: Session, times: pl.DataFrame) -> dict[tuple[str, str], Mapping[str, Fraction | None]]:
+    """Give each model's break-evens from its latest rates.
+
+    Args:
+        session: The priced session.
+        times: The rules over its days, from ``rule_times``.
+
+    Returns:
+        (Provider, model) to its break-evens by name; where writing is free there is none to give.
+    """
+    latest = {(row["provider"], row["model"]): row for row in times.sort("valid_from").rows(named=True)}
+    found: dict[tuple[str, str], Mapping[str, Fraction | None]] = {}
+    for key, card in sorted(model_rates(session).items()):
+        rule = latest.get(key)
+        if rule is None or card.uncached is None or card.read is None or card.write is None:
+            continue
+        long_write = card.long_write if rule["long_lifetime_s"] is not None else None
+        rates = Rates(card.uncached, card.read, card.write, long_write)
+        values = {
+            "reads_per_write": reads_per_write(rates),
+            "hit_share": hit_share(rates),
+            "keep_alive_s": keep_alive_s(rule["lifetime_s"], rates),
+        }
+        if long_write is not None:
+            values |= {
+                "long_reads_per_write": reads_per_write(rates, long=True),
+                "long_hit_share": hit_share(rates, long=True),
+                "longer_lifetime_share": longer_lifetime_share(rates),
+            }
+        found[key] = values
     return found
 
 

@@ -7,6 +7,7 @@ select
   p.model,
   p.feature,
   p.cause,
+  p.broken_at,
   p.lost_tokens,
   case when p.was_priced and p.price_status = 'priced' then cast(p.now_pusd - ({cost}) as decimal(38, 0)) end
     as saved_pusd,

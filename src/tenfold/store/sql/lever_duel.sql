@@ -1,12 +1,11 @@
 -- Two levers that want the same requests: what each would save of them alone, by feature.
--- in:  the first version of the requests; both levers' versions, each pulled alone
+-- in:  the first version of the requests, and which of them both want; both levers' versions, each pulled alone
 -- out: one row a feature: what the requests cost now, with the first, with the second
 -- units: pUSD
 with both_of as (
-  select r.rid, b.feature, r.cost_pusd
-  from {rows} as r
-  join lever_base as b on r.rid = b.rid
-  where (r.reach & {pair}) = {pair}
+  select rid, feature, cost_pusd
+  from {rows}
+  where {contested}
 ),
 first_of as (
   select v.rid, sum(cast(v.cost_pusd as decimal(38, 0))) as pusd

@@ -4,9 +4,10 @@
 -- units: pUSD
 select
   r.touch,
+  r.reach,
   r.block_day,
   r.user_bucket,
   grouping(r.user_bucket) as is_day,
   {fees}
 from {rows} as r
-group by grouping sets ((r.touch, r.block_day), (r.touch, r.user_bucket))
+group by grouping sets ((r.touch, r.reach, r.block_day), (r.touch, r.reach, r.user_bucket))

@@ -1,7 +1,7 @@
--- Every billed request with what the levers want of it, as the first of its versions: no lever pulled.
+-- Every billed request of which levers want something, with what they want, as the first of its versions: none pulled.
 -- in:  lever_base; per lever what it judged, joined by rid
--- out: one row a request: reach and touch (bits of the levers that change it: any, and those that sets are made of),
---      levers and combo (bits pulled: none), counts, cost, each lever's fee and knobs
+-- out: one row a request that a lever changes or charges for: reach and touch (bits of the levers that change it: any, and those that sets are made of),
+--      levers and combo (bits pulled: none), world (of a replay: none), counts, cost, each lever's fee and knobs
 -- units: tokens; costs and fees in pUSD
 with joined as (
   select
@@ -11,7 +11,6 @@ with joined as (
     b.user_bucket,
     b.ts,
     b.price_key,
-    b.feature,
     {counts},
     b.cost_pusd,
     {reach} as reach{knobs}
@@ -33,5 +32,7 @@ select
   reach,
   {touch} as touch,
   0 as levers,
-  0 as combo{own_knobs}
+  0 as combo,
+  -1 as world{own_knobs}
 from joined
+where {wanted}

@@ -5,11 +5,8 @@
 select
   n.request_no,
   n.world,
-  n.ts,
-  n.readable_at,
-  n.oldest,
   unnest(r.blocks) as hash,
   generate_subscripts(r.blocks, 1) as block_no
 from {requests} as r
 join {numbered} as n on r.combo = n.combo and r.rid = n.rid
-where n.ts is not null
+where r.ts is not null

@@ -1,0 +1,42 @@
+-- Requests that a cache of whole answers may serve or learn from, each with what makes two of them equal.
+-- in:  lever_base with its marks; lever_log; keys(price_key, provider, model); scope: columns within which answers are
+--      shared; rule, admit: whether a request needs no model at all, and whether its answer may be kept
+-- out: rid; cache_key (equal where scope, provider, model, prompt and parameters are; NULL in a scope column is a value
+--      of its own); ts; ends_at (whole microseconds, half even); stored_at (NULL where its answer is not kept)
+with found as (
+  select
+    b.rid,
+    b.ts,
+    {admit} as is_admitted,
+    l.status,
+    l.finish_reason,
+    case when l.duration_ms >= 0 then l.duration_ms * 1000.0 end as lasts_us,
+    cast(
+      dense_rank() over (order by {scope}k.provider, k.model, l.prompt_hash, l.params_hash) as bigint
+    ) as cache_key
+  from lever_base as b
+  join lever_log as l on b.rid = l.rid
+  join keys as k on b.price_key = k.price_key
+  where b.in_skip and b.allowed_skip and b.is_billed and not {rule}
+    and b.ts is not null and l.prompt_hash is not null and l.params_hash is not null
+),
+ended as (
+  select
+    *,
+    ts + interval '0.000001' second * cast(
+      floor(lasts_us)
+        + case
+          when lasts_us - floor(lasts_us) > 0.5 then 1
+          when lasts_us - floor(lasts_us) = 0.5 then floor(lasts_us) % 2
+          else 0
+        end as bigint
+    ) as ends_at
+  from found
+)
+select
+  rid,
+  cache_key,
+  ts,
+  ends_at,
+  case when status = 'success' and finish_reason <> 'length' and is_admitted then ends_at end as stored_at
+from ended
