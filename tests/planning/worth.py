@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from planted import Planted, book, for_plan
-from planted.drawn import LEVERS
+from planted.drawn import LEVERS, drawn
 from small_logs import ledger
 
 import tenfold as tf
@@ -32,6 +32,7 @@ PAIR = ("skip", "batch_api")
 # (seed, requests, levers): one small log always, more and with all levers under `full`
 SEEDS = [(3, 40, PAIR), *(pytest.param(seed, 100, LEVERS, marks=pytest.mark.full) for seed in range(4))]
 BOOK = cache(book)
+FOLDER = TemporaryDirectory()
 
 
 @dataclass(frozen=True)
@@ -65,31 +66,36 @@ class Worth:
 def worth_of(log: Planted, prices: PriceBook | None = None) -> Worth:
     """Price every set of a log's levers, without intervals."""
     levers = [LEVER[name] for name in log.assume]
-    with TemporaryDirectory() as folder:
-        own = assumptions(for_plan(log, Path(folder)), levers).levers
-        with ledger(log.rows, prices or BOOK()).session() as session:
-            bill = own_bill(session, levers, own, _slo(log))
-            verdicts = {one.name: one.judge(bill, own[one.name]) for one in levers}
-            made = Portfolio(bill, levers, own, verdicts)
-            daily = {name: made.daily(name) for name in made.names}
-            tallies = {name: made.tally(name) for name in made.names}
-            return Worth(
-                made.spend_pusd,
-                {name: sum(days.values()) for name, days in daily.items()},
-                daily,
-                {name: tally.total("now_pusd") for name, tally in tallies.items()},
-                {names: made.value(names) for names in subsets(made.names)},
-                {name: _fates(tally.frame.rows(named=True)) for name, tally in tallies.items()},
-                made.unpriced_requests,
-            )
+    own = assumptions(for_plan(log, Path(FOLDER.name)), levers).levers
+    with ledger(log.rows, prices or BOOK()).session() as session:
+        bill = own_bill(session, levers, own, _slo(log))
+        verdicts = {one.name: one.judge(bill, own[one.name]) for one in levers}
+        made = Portfolio(bill, levers, own, verdicts)
+        daily = {name: made.daily(name) for name in made.names}
+        tallies = {name: made.tally(name) for name in made.names}
+        return Worth(
+            made.spend_pusd,
+            {name: sum(days.values()) for name, days in daily.items()},
+            daily,
+            {name: tally.total("now_pusd", "moved") for name, tally in tallies.items()},
+            {names: made.value(names) for names in subsets(made.names)},
+            {name: _fates(tally.frame.rows(named=True)) for name, tally in tallies.items()},
+            made.unpriced_requests,
+        )
 
 
 def plan_of(log: Planted, prices: PriceBook | None = None, levers: Iterable[Lever] | None = None) -> Plan:
     """The whole plan of a log's levers."""
     chosen = tuple(levers or (one for one in SHIPPED if one.name in log.assume))
-    with TemporaryDirectory() as folder:
-        told = for_plan(log, Path(folder))
-        return tf.plan(ledger(log.rows, prices or BOOK()), assume=told, slo=_slo(log), levers=chosen)
+    # one folder for all: a plan's document names its files
+    told = for_plan(log, Path(FOLDER.name))
+    return tf.plan(ledger(log.rows, prices or BOOK()), assume=told, slo=_slo(log), levers=chosen)
+
+
+@cache
+def drawn_plan(seed: int, size: int, levers: tuple[str, ...]) -> Plan:
+    """The whole plan of a drawn log as it is."""
+    return plan_of(drawn(seed, size, levers))
 
 
 def _fates(rows: list[dict[str, object]]) -> dict[str, int]:

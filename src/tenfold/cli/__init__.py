@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tenfold.cli import cost, demo, explain, formats, levers, load, owners, price, prices, review
+from tenfold.cli import assume, cost, demo, explain, formats, levers, load, owners, price, prices, review
 from tenfold.cli.common import fail
 from tenfold.errors import NotEvaluable, TenfoldError
 
@@ -24,6 +24,7 @@ app.command("load")(load.load)
 app.command("formats")(formats.formats)
 app.command("owners")(owners.owners)
 app.command("cost")(cost.cost)
+app.command("assume")(assume.assume)
 app.command("levers")(levers.levers)
 app.command("review")(review.review)
 app.command("explain")(explain.explain)

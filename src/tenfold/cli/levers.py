@@ -250,7 +250,18 @@ def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
         said.append(("first", row["first_action"]))
     if row["status"] == "ok":
         said += [("verify", row["verify"]), ("undo", row["undo"])]
+    said.append(("rule of thumb", f"{row['rule_of_thumb']}{_here(row)}"))
     return said
+
+
+def _here(row: dict[str, Any]) -> str:
+    """Say what this log says beside the rule of thumb: spend over what is left of it, on what the lever touches."""
+    addressed, saved = Decimal(row["addressed_usd"] or 0), Decimal(row["saving_usd"]["mid"] or 0)
+    if row["status"] != "ok" or not addressed:
+        return ""
+    if saved >= addressed:
+        return ". Here: nothing is left of what it touches"
+    return f". Here: {addressed / (addressed - saved):.1f}x on what it touches"
 
 
 def _saving(row: dict[str, Any]) -> str:

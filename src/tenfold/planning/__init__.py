@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tenfold.display import percent
+from tenfold.errors import NotEvaluable
 from tenfold.ledger import Ledger
 from tenfold.ledger.session import DAYS_PER_MONTH
 from tenfold.levers import LEVERS, Estimate, Lever, Look
@@ -47,11 +48,13 @@ def plan(
 
     Raises:
         AssumptionError: The assumptions or service levels cannot be used.
+        NotEvaluable: The store holds reports and no request: nothing says which traffic a saving would come from.
     """
     assumed = assumptions(assume, levers)
     limits = slo if isinstance(slo, Slo) else Slo() if slo is None else Slo.load(slo)
     owners = owner_state(ledger.log.store).note
     with ledger.session() as session:
+        _has_requests(session.engine)
         own = assumed.levers
         bill = own_bill(session, levers, own, limits)
         verdicts = {lever.name: lever.judge(bill, own[lever.name]) for lever in levers}
@@ -60,6 +63,17 @@ def plan(
         looks = {lever.name: _look(lever, portfolio) for lever in levers}
         notes = (*_notes(session.engine, looks, assumed, limits), *([owners] if owners else []))
         return _planned(ledger, portfolio, looks, assumed, limits, notes)
+
+
+def _has_requests(engine: Engine) -> None:
+    found = engine.fetch(
+        "select (select count(*) from requests) as requests, (select count(*) from usage_buckets) as buckets"
+    ).row(0, named=True)
+    if not found["requests"] and found["buckets"]:
+        raise NotEvaluable(
+            f"{found['buckets']:,} rows of reports (usage_buckets) and no request: a saving is refused where nothing "
+            "says which requests it would come from. Load the requests themselves: tenfold load LOGS --db FILE"
+        )
 
 
 def _look(lever: Lever, portfolio: Portfolio) -> Look:
