@@ -17,6 +17,7 @@ from oracle_levers.rules import Rules
 
 # The rule: "Mechanical order by stage, then number": removed, model, prompt and output, prefix, tier
 ORDER = ("skip", "route", "distill", "trim", "prefix_cache", "batch_api")
+RIVALS = ("route", "distill")
 BY_NUMBER = ("skip", "route", "prefix_cache", "trim", "distill", "batch_api")
 
 
@@ -122,18 +123,42 @@ class Portfolio:
         return self._ceded
 
     def _split(self) -> dict[str, frozenset[int]]:
+        """Each feature to the lever that saves more of it, or all to one: whichever nets most with its charges."""
         shared = self.touched("route") & self.touched("distill")
-        lost: dict[str, set[int]] = {"route": set(), "distill": set()}
-        for feature in {self.requests[one].get("feature") for one in shared}:  # "NULL feature is one group"
-            own = {one for one in shared if self.requests[one].get("feature") == feature}
-            # Both leave the same cost before, so the larger gross saving is the smaller cost after; ties to route.
-            after = {name: self._calls(name, own) for name in lost}
-            lost["distill" if after["route"] <= after["distill"] else "route"] |= own
+        features = {self.requests[one].get("feature") for one in shared}  # "NULL feature is one group"
+        own = {
+            feature: frozenset(one for one in shared if self.requests[one].get("feature") == feature)
+            for feature in features
+        }
+        saved = {name: {feature: self._gross(name, own[feature]) for feature in features} for name in RIVALS}
+        by_feature = {f: "route" if saved["route"][f] >= saved["distill"][f] else "distill" for f in features}
+        ways = [by_feature, dict.fromkeys(features, "route"), dict.fromkeys(features, "distill")]
+
+        def net(won: dict[Any, str]) -> int:
+            total = sum(saved[name][feature] for feature, name in won.items())
+            if "distill" in won.values() or self._changed("distill") - shared:
+                total -= self._fixed()
+            return total
+
+        best = max(ways, key=net)
+        lost: dict[str, set[int]] = {name: set() for name in RIVALS}
+        for feature, winner in best.items():
+            lost["distill" if winner == "route" else "route"] |= own[feature]
         return {name: frozenset(places) for name, places in lost.items()}
 
-    def _calls(self, name: str, places: set[int]) -> int:
+    def _gross(self, name: str, places: frozenset[int]) -> int:
         versions = self.apply([name]).versions
-        return sum(self.pricer.cost(one) or 0 for one in versions if one.origin in places)
+        now = sum(self.pricer.cost(one) or 0 for one in first_bill(self.requests).versions if one.origin in places)
+        return now - sum(self.pricer.cost(one) or 0 for one in versions if one.origin in places)
+
+    def _changed(self, name: str) -> frozenset[int]:
+        """The requests whose calls a lever changes by itself, those that only lose their cache too."""
+        before = {one.origin: one for one in first_bill(self.requests).versions}
+        return frozenset(one.origin for one in self.apply([name]).versions if one != before[one.origin])
+
+    def _fixed(self) -> int:
+        """What a student costs whatever it answers."""
+        return self.apply(["distill"]).fees
 
     def excluded(self) -> set[str]:
         """The rule: "A loser without any request left is excluded"."""

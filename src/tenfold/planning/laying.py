@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
@@ -11,6 +11,7 @@ import polars as pl
 
 from tenfold.levers import Assumed, Bill, Judged, Lever, Stage
 from tenfold.levers.repricing import VERSION_HEAD, VERSION_TAIL, changed, counts_in_use, listed
+from tenfold.planning.rivals import Duel, Side, settled
 from tenfold.store import steps
 from tenfold.store.database import quoted
 
@@ -39,20 +40,6 @@ class Wanted(NamedTuple):
     def name(self) -> str:
         """The lever's name."""
         return self.lever.name
-
-
-class Duel(NamedTuple):
-    """Two levers that want the same requests, settled by feature.
-
-    Args:
-        first: Name of the one.
-        second: Name of the other.
-        lost_by: Feature (None for requests without one) to the lever that gives way there.
-    """
-
-    first: str
-    second: str
-    lost_by: Mapping[str | None, str]
 
 
 @dataclass(slots=True)
@@ -323,11 +310,21 @@ class Tables:
             "lever_duel", rows=f"{self.rows}_laid", contested=self._contested(first, second),
             first=f"{self.alone(first)}_laid", second=f"{self.alone(second)}_laid",
         )  # fmt: skip
-        lost = {
-            row["feature"]: second.name if row["first_pusd"] <= row["second_pusd"] else first.name
-            for row in self.bill.session.engine.fetch(sql).rows(named=True)
+        rows = self.bill.session.engine.fetch(f"{sql}\norder by all").rows(named=True)
+        claims = {
+            row["feature"]: (int(row["first_pusd"]), int(row["second_pusd"])) for row in rows if row["is_contested"]
         }
-        return Duel(first.name, second.name, lost)
+        others = [row for row in rows if not row["is_contested"]]
+        sides = tuple(
+            Side(
+                one.name,
+                sum(int(row[f"{key}_pusd"]) for row in others),
+                any(row[f"{key}_requests"] for row in others),
+                self.fixed[one.name],
+            )
+            for one, key in ((first, "first"), (second, "second"))
+        )
+        return Duel(first.name, second.name, settled(claims, *sides))
 
 
 def fee(one: Wanted) -> str:

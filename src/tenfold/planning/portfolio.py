@@ -18,7 +18,8 @@ from tenfold.levers.estimate import Saving
 from tenfold.levers.tally import Tally
 from tenfold.planning.attribution import subsets
 from tenfold.planning.intervals import MIN_BLOCKS, MIN_DAYS, Draws
-from tenfold.planning.laying import Duel, Wanted
+from tenfold.planning.laying import Wanted
+from tenfold.planning.rivals import Duel
 from tenfold.planning.versions import Block, Versions, block_of
 from tenfold.store import steps
 

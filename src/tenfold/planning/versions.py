@@ -17,7 +17,8 @@ import polars as pl
 from tenfold.levers import Bill
 from tenfold.levers.repricing import VERSION_HEAD, counted_alone, counts_in_use
 from tenfold.levers.tally import Tally
-from tenfold.planning.laying import SUMMED, Duel, Tables, Wanted, fee
+from tenfold.planning.laying import SUMMED, Tables, Wanted, fee
+from tenfold.planning.rivals import Duel
 from tenfold.store import steps
 from tenfold.store.schema import TOKEN_COLUMNS
 

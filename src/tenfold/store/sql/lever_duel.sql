@@ -1,13 +1,9 @@
--- Two levers that want the same requests: what each would save of them alone, by feature.
+-- Two levers that want the same requests: what each would save of them alone, by feature, and what each saves of others.
 -- in:  the first version of the requests, and which of them both want; both levers' versions, each pulled alone
--- out: one row a feature: what the requests cost now, with the first, with the second
+-- out: one row a (is_contested, feature): what the first saves, what the second saves, before fees and fixed
+--      charges, and of how many requests
 -- units: pUSD
-with both_of as (
-  select rid, feature, cost_pusd
-  from {rows}
-  where {contested}
-),
-first_of as (
+with first_of as (
   select v.rid, sum(cast(v.cost_pusd as decimal(38, 0))) as pusd
   from {first} as v
   group by v.rid
@@ -16,13 +12,20 @@ second_of as (
   select v.rid, sum(cast(v.cost_pusd as decimal(38, 0))) as pusd
   from {second} as v
   group by v.rid
+),
+claimed as (
+  select r.rid, r.feature, r.cost_pusd, coalesce({contested}, false) as is_contested
+  from {rows} as r
 )
 select
-  both_of.feature,
-  coalesce(sum(cast(both_of.cost_pusd as decimal(38, 0))), 0) as now_pusd,
-  coalesce(sum(first_of.pusd), 0) as first_pusd,
-  coalesce(sum(second_of.pusd), 0) as second_pusd
-from both_of
-left join first_of on both_of.rid = first_of.rid
-left join second_of on both_of.rid = second_of.rid
-group by both_of.feature
+  c.is_contested,
+  c.feature,
+  coalesce(sum(cast(c.cost_pusd as decimal(38, 0)) - a.pusd), 0) as first_pusd,
+  coalesce(sum(cast(c.cost_pusd as decimal(38, 0)) - b.pusd), 0) as second_pusd,
+  cast(count(a.rid) as bigint) as first_requests,
+  cast(count(b.rid) as bigint) as second_requests
+from claimed as c
+left join first_of as a on c.rid = a.rid
+left join second_of as b on c.rid = b.rid
+where a.rid is not null or b.rid is not null
+group by c.is_contested, c.feature

@@ -9,7 +9,7 @@ select
   v.block_day,
   v.user_bucket,
   grouping(v.user_bucket) as is_day,
-  coalesce(sum(cast(v.cost_pusd as decimal(38, 0))), 0) as cost_pusd
+  coalesce(cast(sum(v.cost_pusd) as decimal(38, 0)), 0) as cost_pusd
 from {versions} as v
 group by grouping sets (
   (v.touch, v.world, v.levers, v.block_day),

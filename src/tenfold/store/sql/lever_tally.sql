@@ -39,7 +39,7 @@ select
   cast(coalesce(sum(write_tokens), 0) as bigint) as write_tokens,
   cast(coalesce(sum(kept_read_tokens), 0) as bigint) as kept_read_tokens,
   cast(coalesce(sum(kept_write_tokens), 0) as bigint) as kept_write_tokens,
-  coalesce(sum(cast(now_pusd as decimal(38, 0))), 0) as now_pusd,
-  coalesce(sum(cast(then_pusd as decimal(38, 0))), 0) as then_pusd
+  coalesce(cast(sum(now_pusd) as decimal(38, 0)), 0) as now_pusd,
+  coalesce(cast(sum(then_pusd) as decimal(38, 0)), 0) as then_pusd
 from counted
 group by fate, feature, model
