@@ -74,6 +74,15 @@ def test_refused(tmp_path, text, what):
         load(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "is_blank"), [("min_quality = ...\n", True), ("a = 1\nb = [..., 0.5]\n", True), ("deadline_s = \n", False)]
+)
+def test_a_value_left_to_be_filled_in_is_called_so(tmp_path, text, is_blank):
+    with pytest.raises(AssumptionError, match="not valid TOML") as caught:
+        load(tmp_path, text)
+    assert ("`...` stands for a value to fill in" in str(caught.value)) == is_blank
+
+
 def test_keywords_are_checked_too():
     with pytest.raises(AssumptionError, match="deadline_s must be a number"):
         tf.Slo(deadline_s=-5)

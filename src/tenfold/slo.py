@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -56,6 +57,9 @@ class Limits:
 
 
 KEYS = tuple(one.name for one in fields(Limits))
+_LINE = re.compile(r"at line (\d+)")
+# A value that `tenfold assume` leaves to be filled in.
+_BLANK = re.compile(r"=\s*(?:[\[{].*)?\.\.\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,17 @@ def read_toml(path: str | Path, *, parse_float: Callable[[str], Any] = float) ->
     except OSError as error:
         raise AssumptionError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AssumptionError(f"{path}: not valid TOML: {error}") from error
+        raise AssumptionError(f"{path}: not valid TOML: {error}{_to_fill_in(path, str(error))}") from error
+
+
+def _to_fill_in(path: str | Path, reason: str) -> str:
+    """Say so where the line that is no TOML is one that ``tenfold assume`` left to be filled in."""
+    place = _LINE.search(reason)
+    lines = Path(path).read_bytes().decode("utf-8", "replace").split("\n")
+    line = lines[int(place[1]) - 1] if place else ""
+    if not _BLANK.search(line):
+        return ""
+    return f". In `{line.strip()}`, `...` stands for a value to fill in; put # before the line to leave it out"
 
 
 def _check(limits: Mapping[str, Any], place: str, *, known: tuple[str, ...] = KEYS) -> None:

@@ -181,6 +181,14 @@ def test_levers_document(as_json, db):
         assert keys <= lever.keys()
 
 
+def test_a_lever_without_an_assumption_touches_nothing_in_the_table(run, as_json, db):
+    found = {lever["name"]: lever for lever in as_json("levers", "--db", db)["levers"]}
+    assert (found["prefix_cache"]["status"], found["prefix_cache"]["addressed_usd"]) == ("no_assumption", "0.00")
+    _, out, _ = run("levers", "--db", db)
+    line = next(line for line in out.splitlines() if "prefix_cache" in line and "no assumption" in line)
+    assert "$" not in line
+
+
 def test_prices_show_and_check(as_json, run):
     history = as_json("prices", "show", "gpt-5.6-luna", "--provider", "openai")["history"]
     standard = [row for row in history if (row["service_tier"], row["above_input_tokens"]) == ("standard", 0)]
@@ -206,6 +214,18 @@ def test_formats_are_listed_for_people_and_for_scripts(run, as_json):
     code, out, _ = run("formats")
     assert code == 0
     assert all(name in out for name in found)
+
+
+def test_the_columns_that_a_file_may_fill_are_listed(run, as_json):
+    told = {one["name"]: one for one in as_json("formats")["columns"]}
+    assert told["duration_ms"] == {
+        "group": "time", "name": "duration_ms", "type": "DOUBLE", "unit": "ms", "meaning": "start to last token"
+    }  # fmt: skip
+    assert not {"dedup_key", "price_key", "source_file", "flags", "team_logged"} & told.keys()
+    code, out, _ = run("formats", "--columns")
+    assert code == 0
+    assert all(name in out for name in told)
+    assert "anthropic_messages" not in out
 
 
 def test_a_folder_with_a_stray_file_says_so_loudly(run, tmp_path):

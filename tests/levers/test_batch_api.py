@@ -185,7 +185,13 @@ def test_work_that_was_billed_twice_is_saved_once():
 
 def test_flex_takes_its_own_rates():
     # plain in flex: 1,000 x (2 - 1.5) + 100 x (10 - 7.5)
-    assert saving([row(model="plain")], {"batch_api": {"where": "true", "tier": "flex"}}) == 750 * UUSD
+    flex = {"batch_api": {"where": "true", "tier": "flex"}}
+    assert saving([row(model="plain")], flex) == 750 * UUSD
+    found = found_in([row(model="plain", feature="chat"), row(model="online", feature="chat")], flex)
+    assert found.advice.undo == "Send `chat` to the standard tier again; nothing else depends on it."
+    assert [(one["why"], one["text"]) for one in found.left_out] == [
+        ("no_price", "no price in tier flex: chat, 1 request, <$0.01")
+    ]
 
 
 def test_where_is_what_may_wait():
@@ -209,6 +215,7 @@ def test_unknown_streaming_is_not_measurable(assume):
     found = found_in([row(is_stream=None), row(is_stream=None)], assume)
     assert found.status == "not_measurable"
     assert "is_stream" in found.reason
+    assert "--set is_stream=false" in found.reason
     assert (found.addressed_pusd, found.applies) == (None, False)
 
 
@@ -217,6 +224,7 @@ def test_unknown_streaming_in_where_only():
     found = found_in(rows, {"batch_api": {"where": "feature = 'a'"}})
     assert found.status == "not_measurable"
     assert "is_stream is NULL in all 1 requests" in found.reason
+    assert found.reason.endswith("if none was streamed, say so when you load: tenfold load ... --set is_stream=false")
 
 
 @pytest.mark.parametrize("where", ["feature = 'nothing'", "feature is null"])
@@ -224,6 +232,7 @@ def test_an_empty_where(where):
     found = found_in([row()], {"batch_api": {"where": where}})
     assert (found.status, found.applies, found.addressed_pusd) == ("nothing_eligible", False, 0)
     assert "its where matches none of the 1 billed requests" in found.reason
+    assert found.advice.first_action == "Correct where of [batch_api], so that it matches requests."
 
 
 @pytest.mark.parametrize(
@@ -266,6 +275,7 @@ def test_slo_vetoes_request_by_request():
     every = found_in(rows, ALL, tf.Slo(deadline_s=86_399))
     assert len(every.left_out) == 3
     assert (every.status, every.applies) == ("vetoed", False)
+    assert every.advice.first_action == "Nothing to do first: the service levels let none of these requests wait."
 
 
 def test_flex_answers_at_once_but_promises_no_first_token():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,9 +17,9 @@ from hypothesis import strategies as st
 
 import tenfold as tf
 from tenfold.errors import AssumptionError
+from tenfold.levers import evals as reading
 from tenfold.levers.assume import assumptions
 from tenfold.levers.base import Assumption
-from tenfold.levers.evals import read_evals
 from tenfold.levers.scoring import (
     lacking_models,
     least_score,
@@ -32,6 +33,7 @@ from tenfold.levers.values import path
 from tenfold.store.engines.duckdb import DuckDBEngine
 
 BOOK = tf.price_book()
+read_evals = partial(reading.read_evals, lever="route")
 MINI = ("openai", "gpt-4o-mini")
 CSV = """request_id,feature,model,score,cost_usd,input_tokens,output_tokens,finish_reason,latency_ms
 r1,chat,gpt-4o-mini,0.9,0.000000000001,10,5,stop,12.5
@@ -113,7 +115,7 @@ def test_a_file_is_the_same_in_its_three_formats(tmp_path):
 def test_refused_with_its_place(tmp_path, text, what):
     with pytest.raises(AssumptionError, match=what) as error:
         read_evals(written(tmp_path, text))
-    assert str(error.value).startswith(str(tmp_path / "evals.csv"))
+    assert str(error.value).startswith(f"[route] evals: {tmp_path / 'evals.csv'}")
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,14 @@ def test_litellm_36452(reads, writes, billed, uncached, saved):
     assert Decimal(facts(found)["cost_uncached_usd"]) == Decimal(uncached)
 
 
+def test_a_policy_without_its_length_says_what_to_state_and_what_there_is():
+    made = ledger([{**sonnet(20_000, 0), "session_id": "s"}], tf.price_book())
+    found = look(LEVER, made, {"prefix_cache": {"policy": "system"}})
+    assert found.status == "no_assumption"
+    assert found.reason.endswith('; policy = "none" still has a figure: caching saved $0.05 so far, as billed')
+    assert found.advice.first_action.startswith("State system_tokens in [prefix_cache]")
+
+
 def test_money_already_saved_is_in_no_ranking_sum_or_fold():
     plan, found = estimate(ledger([sonnet(20_000, 0)], tf.price_book()))
     assert found.as_billed_pusd == 54_000_000_000

@@ -56,7 +56,50 @@ def test_service_levels_for_all_traffic_raise_it_too(scored):
     assert facts(found_in(rows, table, slo))["requests_routed"] == 1  # docs: the larger one is the lever's own 0.5
     found = found_in(rows, table, Slo(min_quality=0.9))
     assert (found.status, facts(found)["below_quality"]) == ("vetoed", 2)
-    assert found.reason == "of 2 requests in its where none may move; 2 are requests whose score is too low"
+    assert found.reason == (
+        "of 2 requests in its where none may move; 2 are requests whose score is too low, at most 0.7 for small; the "
+        "bar is min_quality of the service levels (0.9)"
+    )
+
+
+def unbarred(rows, evals):
+    table = {key: value for key, value in PLAIN.items() if key != "min_quality"}
+    return look(LEVER, ledger(rows, PRICES), {"route": {**table, "evals": evals}})
+
+
+def test_a_bar_that_no_service_level_set_is_no_veto(scored):
+    rows, today = (
+        [asked(0), asked(1)],
+        [{"request_id": f"r{n}", "model": "big", "score": 0.9 + n / 100} for n in (0, 1)],
+    )
+    table = {"evals": scored((0, 0.7), (1, 0.8), *today), "min_quality": 0.95}
+    found = found_in(rows, table, Slo(min_quality=0.2))
+    assert (found.status, facts(found)["below_quality"]) == ("nothing_eligible", 2)
+    assert found.reason.endswith("at most 0.8 for small; the bar is min_quality of [route] (0.95)")
+    found = unbarred(rows, table["evals"])
+    assert (found.status, facts(found)["below_quality"]) == ("nothing_eligible", 2)
+    assert "the bar is today's model's score (0.9 to 0.91), as no min_quality is stated; min_quality" in found.reason
+
+
+def test_scores_without_a_bar_are_not_called_missing(scored):
+    found = unbarred([asked(0), asked(1)], scored((0, 0.7), (1, 0.8)))
+    assert found.status == "nothing_eligible"
+    assert found.reason.startswith(
+        "2 of 2 requests have a score of small and nothing to hold it against: state min_qual"
+    )
+
+
+def test_names_in_the_evals_that_the_log_does_not_have(scored):
+    other = row(provider="anthropic", model="claude-haiku-4-5", feature="elsewhere")
+    file = scored({"feature": "taging", "score": 1}, (77, 1), (78, 1))
+    found = found_in([asked(0), other], {"evals": file})
+    assert found.status == "nothing_eligible"
+    assert "1 of 1 requests have no score of small in [route] evals (" in found.reason
+    feature = 'no request has feature "taging". Did you mean "tagging"?'
+    ids = 'no request has request_id "r77". So with 1 more of its request ids.'
+    assert found.notes == (f"evals: {feature}", f"evals: {ids}")
+    assert found.reason.endswith(f"{feature}; {ids}")
+    assert "anthropic" not in found.reason  # its traffic is not in where
 
 
 SESSIONS = ("a", "a", "b", None, None), (1, 0, 1, 1, 0)
@@ -191,7 +234,7 @@ def test_a_where_that_matches_nothing(scored):
         ({"cache": "folow"}, 'Did you mean "follow"?'),
         ({"token_ratio": [1, 0.9, 2]}, "in rising order"),
         ({"output_ratio": "0.1234567"}, "must be a number"),
-        ({"evals": "none.csv"}, "none.csv: cannot be read"),
+        ({"evals": "none.csv"}, "[route] evals: none.csv: cannot be read"),
     ],
 )
 def test_refused(table, error):

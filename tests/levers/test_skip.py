@@ -58,7 +58,7 @@ def test_a_hit_saves_what_it_really_cost():
     # 1,000 of which 500 cached: 500 x 2 + 500 x 0.2 + 1,000 = 2,100
     found = found_in([ask(), ask(10, cache_read_tokens=500), ask(20, "other")])
     assert (found.status, found.reason, found.label, found.applies) == ("ok", "", "replayed", True)
-    assert found.addressed_pusd == 2_100 * UUSD
+    assert found.addressed_pusd == 8_100 * UUSD  # all that it may answer; it removes 2,100 of it
     told = facts(found)
     assert (told["requests_in_where"], told["hits"], told["stored"]) == (3, 1, 2)
     assert told["cost_removed_usd"] == "0.0021"
@@ -148,7 +148,7 @@ def test_where_admission_and_rule():
     table = {**ALL, "rule": "input_tokens < 10"}
     found = found_in(rows, table)
     assert (facts(found)["hits"], facts(found)["rule_matches"]) == (4, 2)
-    assert found.addressed_pusd == 4 * ONE + 2 * 1_010 * UUSD
+    assert found.addressed_pusd == 6 * ONE + 2 * 1_010 * UUSD
     with pytest.raises(AssumptionError, match=r'\[skip\] rule: requests has no column "input_token"'):
         found_in(rows, {**ALL, "rule": "input_token < 10"})
     with pytest.raises(AssumptionError, match=r"\[skip\] admit cannot be evaluated on this log"):
@@ -199,7 +199,7 @@ def test_rule_and_classifier_fees():
     plan = tf.plan(ledger(rows), assume={"skip": table}, levers=(LEVER,))
     # 3,000 for the hit, 5 x 2 + 1,000 for the rule's; both fees on each of the three, the rule's own too
     assert plan.estimates[0].alone_pusd == ONE + 1_010 * UUSD - 3 * 14 * UUSD
-    assert plan.estimates[0].addressed_pusd == ONE + 1_010 * UUSD
+    assert plan.estimates[0].addressed_pusd == 2 * ONE + 1_010 * UUSD
     # without a rule there is no classifier to pay
     del table["rule"]
     assert facts(found_in(rows, table))["fees_usd"] == "0.000009"
@@ -220,7 +220,7 @@ def test_the_rule_alone_is_measurable_without_hashes():
     assert (bare.status, bare.applies, bare.addressed_pusd) == ("not_measurable", False, None)
     assert "no billed request of this log has prompt_hash" in bare.reason
     found = found_in(rows, {**ALL, "rule": "input_tokens < 10"})
-    assert (found.status, found.label, found.addressed_pusd) == ("ok", "modelled", 1_010 * UUSD)
+    assert (found.status, found.label, found.addressed_pusd) == ("ok", "modelled", ONE + 1_010 * UUSD)
     assert "prompt_hash" in facts(found)["cache_not_replayed"]
 
 
@@ -235,7 +235,12 @@ def test_what_the_log_must_have(column):
 def test_without_a_where_it_is_a_ceiling():
     rows = [ask(0), ask(10)]
     found = found_in(rows, {"ttl_s": 3_600})
-    assert (found.status, found.label, found.applies, found.addressed_pusd) == ("no_assumption", "ceiling", True, ONE)
+    assert (found.status, found.label, found.applies, found.addressed_pusd) == (
+        "no_assumption",
+        "ceiling",
+        True,
+        2 * ONE,
+    )
     assert "Ask the owner of `tagging`" in found.advice.first_action
     plan = tf.plan(ledger(rows), levers=(LEVER,))
     assert (plan.levers, plan.joint_all_pusd, plan.estimates[0].alone_pusd) == ((), 0, ONE)
@@ -294,3 +299,11 @@ def test_a_window_starts_cold():
     rows = [ask(0), ask(60), ask(120)]
     since = datetime.fromisoformat("2026-06-01T12:00:30+00:00")
     assert facts(found_in(rows, since=since))["hits"] == 1
+
+
+def test_an_answer_that_took_an_hour():
+    # more microseconds than 32 bits hold; stored at 2,200 s, so the second is early and the third is served
+    rows = [ask(0, duration_ms=2_200_000.0), ask(2_199, duration_ms=1.0), ask(2_201)]
+    assert hits(rows) == [2]
+    for never in (float("nan"), float("inf"), 1e18, -1.0):
+        assert hits([ask(0, duration_ms=never), ask(10)]) == []

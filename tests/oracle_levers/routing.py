@@ -143,11 +143,11 @@ def previous_turn(one: Version, versions: list[Version]) -> Version | None:
     if session is None or t is None:
         return None
     earlier = [
-        (at, other.origin, other)
+        (at, other.request.get("request_id") or "", other.origin, other)
         for other in versions
         if other.request.get("session_id") == session and (at := start_us(other.request)) is not None and at < t
     ]
-    at, _, last = max(earlier, key=lambda found: found[:2], default=(0, 0, None))
+    at, _, _, last = max(earlier, key=lambda found: found[:3], default=(0, "", 0, None))
     return last if last is not None and t - at <= DAY_US else None
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
-from small_logs import ledger, row
+from small_logs import PRICES, Shorten, ledger, row
 
 import tenfold as tf
 from tenfold.errors import AssumptionError
@@ -30,8 +30,9 @@ LATER = NOON + timedelta(days=40)
 
 def test_what_a_plan_promises():
     assert a_plan()["plan"]["promised"] == [
-        {"feature": "tagging", "requests": 12, "cost_usd": "0.036", "saving_usd": "0.018"}
+        {"feature": "tagging", "requests": 12, "cost_usd": "0.036", "saving_usd": "0.018", "base_usd": "0.036"}
     ]
+    assert a_plan()["plan"]["charges_usd"] == "0.00"
 
 
 def test_a_promise_kept_at_twice_the_volume():
@@ -46,6 +47,41 @@ def test_a_promise_kept_at_twice_the_volume():
 def test_nothing_was_done():
     kept = track(a_plan(), ledger(days(12, LATER)))
     assert (kept.promised_pusd, kept.realised_pusd) == (12 * 1_500 * UUSD, 0)
+
+
+CUT = (
+    PRICES
+    + """
+[[price]]
+model = "stacks"
+valid_from = 2026-06-05
+input = 1
+cache_read = 0.1
+output = 5
+source = "test"
+checked = 2026-01-01
+[[price]]
+model = "stacks"
+valid_from = 2026-07-01
+input = 0.5
+cache_read = 0.05
+output = 2.5
+source = "test"
+checked = 2026-01-01
+"""
+)
+
+
+def test_a_price_cut_is_nobodys_saving():
+    # 4 days at 3,000 and 8 at 1,500; later 750, and nothing was done: held to 1,500, the last price of the window
+    document = tf.plan(ledger(days(12), CUT), levers=(Shorten("shorten", 50),)).as_dict()
+    promised = document["plan"]["promised"][0]
+    assert (promised["cost_usd"], promised["base_usd"]) == ("0.024", "0.018")
+    kept = track(document, ledger(days(12, LATER), CUT))
+    assert (kept.realised_pusd, kept.price_change_pusd) == (0, 12 * 750 * UUSD)
+    # half the output gone is 250 of 1,500 at those prices, whatever was billed
+    done = track(document, ledger(days(12, LATER, output_tokens=50), CUT))
+    assert (done.realised_pusd, done.price_change_pusd) == (12 * 250 * UUSD, 12 * 625 * UUSD)
 
 
 def test_half_was_done_and_prompts_grew():
@@ -78,8 +114,9 @@ def test_what_cannot_be_tracked():
         track({"a": 1}, made)
     with pytest.raises(AssumptionError, match="promises nothing"):
         track(tf.plan(made).as_dict(), made)
-    with pytest.raises(AssumptionError, match="holds back no request of tagging"):
-        track(a_plan(), made, control="user_id = 'nobody'")
+    unheld = track(a_plan(), made, control="user_id = 'nobody'")
+    assert (unheld.label, unheld.realised_pusd) == ("modelled", 0)
+    assert unheld.notes[-1] == "--control holds back no request of tagging: held against the time before the plan"
     with pytest.raises(AssumptionError, match="no column"):
         track(a_plan(), made, control="usr_id = 'x'")
     assert track(a_plan(), ledger(days(3, LATER, feature="other"))).unseen == ("tagging",)

@@ -93,6 +93,12 @@ def plan_of(log: Planted, prices: PriceBook | None = None, levers: Iterable[Leve
 
 
 @cache
+def drawn_worth(seed: int, size: int, levers: tuple[str, ...]) -> Worth:
+    """What sets of levers are worth on a drawn log as it is."""
+    return worth_of(drawn(seed, size, levers))
+
+
+@cache
 def drawn_plan(seed: int, size: int, levers: tuple[str, ...]) -> Plan:
     """The whole plan of a drawn log as it is."""
     return plan_of(drawn(seed, size, levers))

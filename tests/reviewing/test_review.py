@@ -296,6 +296,49 @@ def unplanned(tmp_path_factory):
     return review(ledger_of(ROWS, tmp_path_factory.mktemp("book"), **narrow), quarter="2026Q3", zone="Europe/Berlin")
 
 
+def test_a_card_is_written_for_people():
+    evidence = [
+        {
+            "name": "training_usd",
+            "value": "51.111111111111",
+            "unit": "USD: 92 of 90 days",
+            "step": "lever_distill_window",
+        },
+        {"name": "list_overstates", "value": "1.2345678", "unit": "times: naive over true", "step": "priced"},
+        {"name": "hit_share", "value": "0.217391", "unit": "share of tokens that must be reads", "step": "rates"},
+        {"name": "score_routed", "value": "0.7500", "unit": "mean score", "step": "lever_route_pairs"},
+        {"name": "break_even", "value": "405.300000001", "unit": "requests a month", "step": "F / (mean - hosting)"},
+        {"name": "later_usd", "value": "0.0037", "unit": "USD", "step": "priced"},
+        {"name": "best", "value": None, "unit": "reads", "step": "rates"},
+    ]
+    assumptions = [
+        {"name": name, "value": value, "unit": "u", "source": "stated"}
+        for name, value in (
+            ("to", None),
+            ("ratio", ["0.7", "1", "1.5"]),
+            ("rates", {"input": "0.1"}),
+            ("sticky", False),
+        )
+    ]
+    pairs = dict(ranked._card(lever("route", conflicts=["distill"], evidence=evidence, assumptions=assumptions)).pairs)
+    assert pairs["Excludes"] == ("distill, request by request: on requests that both want, only one of them acts.",)
+    assert pairs["Assumes"] == (
+        "to: not stated (u; stated)",
+        "ratio = [0.7, 1, 1.5] (u; stated)",
+        "rates = { input = 0.1 } (u; stated)",
+        "sticky = false (u; stated)",
+    )
+    assert pairs["Evidence"] == (
+        "training: $51.11: 92 of 90 days (step lever_distill_window)",
+        "list overstates: 1.23x: naive over true (step priced)",
+        "hit share: 22 % (share of tokens that must be reads) (step rates)",
+        "score routed: 0.7500 mean score (step lever_route_pairs)",
+        "break even: 405.30 requests a month",
+        "later: <$0.01 (step priced)",
+        "best: unknown reads (step rates)",
+    )
+
+
 def test_without_a_plan_the_section_is_left_out_with_the_reason(unplanned):
     text = Page(unplanned.html).sections
     assert "levers" not in text

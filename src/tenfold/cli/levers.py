@@ -30,7 +30,7 @@ from tenfold.cli.common import (
 )
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import attribute
-from tenfold.money import PUSD_PER_USD
+from tenfold.money import PUSD_PER_USD, usd_text
 from tenfold.planning import Plan, plan, tracking
 from tenfold.planning.repairing import with_breaks
 from tenfold.slo import Slo
@@ -131,6 +131,9 @@ def show_tracked(screen: Screen, kept: tracking.Tracked) -> None:
     promised = f"Promised {_dollars(document['promised_usd'])} for these requests"
     screen.line(f"{promised}, realised {_dollars(realised['mid'])}{ends} ({kept.label}).")
     screen.line(f"Baseline: {kept.baseline}.")
+    if kept.price_change_pusd:
+        fell = "took off" if kept.price_change_pusd > 0 else "added"
+        screen.line(f"Changed prices {fell} {_dollars(usd_text(abs(kept.price_change_pusd)))} more: in neither figure.")
     screen.line()
     table = plain_table(
         ("feature", False), ("requests", True), ("cost", True), ("would have cost", True), ("promised", True),
@@ -168,13 +171,15 @@ def show(screen: Screen, found: Plan) -> None:
             str(row["number"]),
             row["name"],
             row["label"] if row["status"] == "ok" else row["status"].replace("_", " "),
-            _dollars(row["addressed_usd"]),
+            _touches(row),
             _saving(row),
             _dollars(adds.get(row["name"])),
             f"{row['effort_days']:g} d" if row["status"] == "ok" else "",
             row["risk"] if row["status"] == "ok" else "",
         )
     screen.table(table)
+    if any(row["saving_usd"]["low"] is not None for row in document["levers"]):
+        screen.line(f"[{document['interval']}]")
     for row in document["levers"]:
         screen.line()
         screen.said((f"{row['name']}, {heading}", text) for heading, text in _said(row))
@@ -270,6 +275,12 @@ def _saving(row: dict[str, Any]) -> str:
         return ""
     ends = "" if saving["low"] is None else f" [{_dollars(saving['low'])} to {_dollars(saving['high'])}]"
     return _dollars(saving["mid"]) + ends
+
+
+def _touches(row: dict[str, Any]) -> str:
+    """Leave out a zero that only says that nothing was assumed."""
+    is_blank = row["status"] == "no_assumption" and not Decimal(row["addressed_usd"] or 0)
+    return "" if is_blank else _dollars(row["addressed_usd"])
 
 
 def _dollars(text: str | None) -> str:

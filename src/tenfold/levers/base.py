@@ -194,6 +194,7 @@ class Look:
         applies: Whether its change to the bill is a figure at all (``ok``, or a ceiling).
         left_out: Traffic in its ``where`` that it may not touch, dearest first: ``why``, ``feature``, ``requests``,
             ``cost_usd`` and a ``text`` for people.
+        notes: What its files name that the log does not have, one sentence each.
     """
 
     status: Status
@@ -205,6 +206,7 @@ class Look:
     advice: Advice
     applies: bool
     left_out: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Change(Protocol):

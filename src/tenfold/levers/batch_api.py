@@ -31,6 +31,11 @@ _PLACES = {
     "flex": "to the flex tier",
     OFF_PEAK: "from a queue that waits for the model's cheapest hour",
 }
+_BACK = {
+    "batch": "at once to the standard endpoint again",
+    "flex": "to the standard tier again",
+    OFF_PEAK: "at once again, whatever the hour",
+}
 _STANDARD = "lever_batch_standard"
 _STEP = "lever_batch_api"
 _JUDGED = "lever_batch_api_judged"
@@ -141,6 +146,7 @@ class BatchApi:
         lacking = missing(self, bill)
         if lacking:
             reason = f"{lacking}: not known whether anyone waits for an answer"
+            reason += _SET_IT if "is_stream" in lacking else ""
             return Look("not_measurable", reason, "exact", None, None, (), _LOG_IT, applies=False)
         engine = bill.session.engine
         engine.register(_STANDARD, pl.DataFrame({"price_key": _standard(bill)}, schema={"price_key": pl.Int32}))
@@ -206,9 +212,12 @@ class BatchApi:
             counted.total("now_pusd", MOVED) if is_known else None,
             None,
             facts,
-            _advice(counted, assumed) if is_known else _LOG_IT,
+            _advice(counted, assumed, status) if is_known else _LOG_IT,
             applies=status == "ok" or (is_ceiling and is_known),
-            left_out=counted.left_out("vetoed", "left out by the service levels"),
+            left_out=(
+                *counted.left_out("vetoed", "left out by the service levels"),
+                *counted.left_out("no_price", f"no price in tier {assumed.values['tier']}"),
+            ),
         )
 
 
@@ -261,6 +270,7 @@ _NO_WHERE = (
     "no assumption yet: name the requests that can wait as `where` of [batch_api] in the assumptions file; until then "
     "this is the most there is, if all could"
 )
+_SET_IT = "; if none was streamed, say so when you load: tenfold load ... --set is_stream=false"
 _LOG_IT = Advice(
     "Log whether each request was streamed, and when it began.",
     "Load a day of such requests and run this again.",
@@ -273,7 +283,7 @@ def _status(counted: Tally, *, is_ceiling: bool) -> tuple[Status, str]:
     if known and known == counted.requests("stream_unknown"):
         return (
             "not_measurable",
-            f"is_stream is NULL in all {known:,} requests in its where: unknown whether anyone waits",
+            f"is_stream is NULL in all {known:,} requests in its where: unknown whether anyone waits{_SET_IT}",
         )
     if is_ceiling:
         return "no_assumption", _NO_WHERE
@@ -312,11 +322,17 @@ def _evidence(counted: Tally) -> tuple[dict[str, Any], ...]:
     return (*facts, *counted.fates(_FACTS, _JUDGED))
 
 
-def _advice(counted: Tally, assumed: Assumed) -> Advice:
-    where = _PLACES[str(assumed.values["tier"])]
+def _advice(counted: Tally, assumed: Assumed, status: Status) -> Advice:
+    tier = str(assumed.values["tier"])
+    where = _PLACES[tier]
     moved = counted.by_saving()
     if not moved:
-        return Advice("Nothing to do first: no request can be moved.", "Nothing to verify.", "Nothing to undo.")
+        first = "Nothing to do first: no request can be moved."
+        if status == "vetoed":
+            first = "Nothing to do first: the service levels let none of these requests wait."
+        elif assumed.where is not None and not counted.requests():
+            first = "Correct where of [batch_api], so that it matches requests."
+        return Advice(first, "Nothing to verify.", "Nothing to undo.")
     name, requests, saving = moved[0]
     total = counted.total("now_pusd", MOVED) - counted.total("then_pusd", MOVED)
     part = f", {percent(Fraction(saving, total))} of this saving" if 0 < saving <= total else ""
@@ -329,5 +345,5 @@ def _advice(counted: Tally, assumed: Assumed) -> Advice:
     return Advice(
         first,
         f"Move one in twenty of {name} for two weeks: compare cost a request, cached share and time to answer.",
-        f"Send {name} at once to the standard endpoint again; nothing else depends on it.",
+        f"Send {name} {_BACK[tier]}; nothing else depends on it.",
     )

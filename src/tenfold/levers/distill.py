@@ -320,4 +320,4 @@ _KEYS: dict[str, pl.DataType] = {
 
 def _evals(assumed: Assumed) -> Evals:
     file = assumed.values["evals"]
-    return read_evals(file) if isinstance(file, Path) else no_evals()
+    return read_evals(file, "distill") if isinstance(file, Path) else no_evals()

@@ -22,6 +22,19 @@ class Saving(NamedTuple):
     mid: int | None
     high: int | None
 
+    def at_most(self, pusd: int | None) -> Saving:
+        """Bound the upper end: no saving exceeds the spend that it addresses.
+
+        Args:
+            pusd: That spend; None where it is not known.
+
+        Returns:
+            The saving, its upper end no higher than that, and no lower than its middle.
+        """
+        if pusd is None or self.high is None or self.mid is None:
+            return self
+        return self._replace(high=max(self.mid, min(self.high, pusd)))
+
     def as_dict(self) -> dict[str, str | None]:
         """Give the saving as decimal strings in USD.
 

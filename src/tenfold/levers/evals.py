@@ -72,7 +72,7 @@ def no_evals() -> Evals:
     return Evals(Path(), pl.DataFrame(schema=_SCHEMA))
 
 
-def read_evals(file: Path, needs: tuple[str, ...] = SCORED) -> Evals:
+def read_evals(file: Path, lever: str, needs: tuple[str, ...] = SCORED) -> Evals:
     """Read an evals file: CSV, Parquet or JSON lines, by the end of its name.
 
     Columns: ``model`` and ``score``, ``request_id`` or ``feature`` (a row may have both, and then counts for both),
@@ -80,6 +80,7 @@ def read_evals(file: Path, needs: tuple[str, ...] = SCORED) -> Evals:
 
     Args:
         file: The file.
+        lever: Whose table of the assumptions names it.
         needs: Columns that every row must fill.
 
     Returns:
@@ -87,8 +88,15 @@ def read_evals(file: Path, needs: tuple[str, ...] = SCORED) -> Evals:
 
     Raises:
         AssumptionError: The file cannot be read, a column is unknown or missing, or a value cannot be used; names the
-            file, the line and the column.
+            table, the file, the line and the column.
     """
+    try:
+        return _opened(file, needs)
+    except AssumptionError as error:
+        raise AssumptionError(f"[{lever}] evals: {error}") from error
+
+
+def _opened(file: Path, needs: tuple[str, ...]) -> Evals:
     try:
         stat = file.stat()
     except OSError as error:

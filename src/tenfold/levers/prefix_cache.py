@@ -155,6 +155,7 @@ class PrefixCache:
 
     def _withheld(self, bill: Bill, assumed: Assumed, status: Status, reason: str) -> Look:
         as_billed, past = self._past(bill, assumed)
+        reason = wording.with_past(reason, as_billed)
         return Look(status, reason, "replayed", None, as_billed, past, wording.HASH_IT, applies=False)
 
     def _as_billed(self, bill: Bill, assumed: Assumed) -> Tally:
@@ -186,7 +187,7 @@ class PrefixCache:
             return self._withheld(bill, assumed, "not_measurable", reason)
         if assumed.values["policy"] == "system" and not assumed.values["system_tokens"]:
             reason = 'policy "system" needs system_tokens: how long the fixed head of the prompt is'
-            return self._withheld(bill, assumed, "no_assumption", reason)
+            return replace(self._withheld(bill, assumed, "no_assumption", reason), advice=wording.STATE_IT)
         prompts(bill.session)
         by_session = is_by_session(bill.session)
         judged = judge(bill.session, by_session=by_session)

@@ -32,6 +32,11 @@ FIND_OUT = Advice(
     "Run this again: dollars are shown once the replay is within a tenth of what was billed.",
     "Nothing to undo.",
 )
+STATE_IT = Advice(
+    "State system_tokens in [prefix_cache]: how many tokens the fixed head of the prompt has (instructions, tools).",
+    "Run this again: the replay then says what a breakpoint at the end of that head saves.",
+    "Nothing to undo.",
+)
 _NOTHING = Advice(
     "Nothing to do first: no request can be served from a cache.", "Nothing to verify.", "Nothing to undo."
 )
@@ -57,6 +62,21 @@ def disagreement(predicted_tokens: int, billed_tokens: int) -> str:
         f"a replay of the log as it was shipped finds {predicted_tokens:,} cached tokens where "
         f"{billed_tokens:,} were billed: beyond a tenth apart, so dollars of another policy are withheld"
     )
+
+
+def with_past(reason: str, as_billed_pusd: int | None) -> str:
+    """Add to why a replay has no figure that what was billed still has one.
+
+    Args:
+        reason: Why.
+        as_billed_pusd: What caching saved (positive) or lost so far; None where the log does not say.
+
+    Returns:
+        The reason, with the policy that has a figure where there is one.
+    """
+    if as_billed_pusd is None:
+        return reason
+    return f'{reason}; policy = "none" still has a figure: caching {saved_or_lost(as_billed_pusd)} so far, as billed'
 
 
 def unread(found: Mapping[str, tuple[int, int]]) -> dict[str, str]:

@@ -116,7 +116,8 @@ def _try(session: Session, lever: str, key: str, predicate: str) -> None:
     if predicate == "true":
         return
     try:
-        session.engine.fetch(f"select count(*) from requests where (\n{predicate}\n)")
+        # in the form in which it is laid over the log: a filter may stop early where a projection does not
+        session.engine.fetch(f"select sum(case when coalesce((\n{predicate}\n), false) then 1 end) from requests")
     except StepError as error:
         reason = str(error.__cause__).splitlines()[0]
         raise AssumptionError(f"[{lever}] {key} cannot be evaluated on this log ({reason}). In: {predicate}") from error

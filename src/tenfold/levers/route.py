@@ -18,9 +18,9 @@ from tenfold.levers.evals import Evals, no_evals, read_evals
 from tenfold.levers.levels import by_feature, least_e12
 from tenfold.levers.other_model import CHANGED, Retold, aside, knobs, retold
 from tenfold.levers.repricing import missing, tried
-from tenfold.levers.route_evidence import Found, evidence, found
+from tenfold.levers.route_evidence import Found, bars, evidence, found
 from tenfold.levers.route_wording import NO_TABLE, NO_WHERE, TRY_IT, advice, status_of
-from tenfold.levers.scoring import lacking_models, model_key, register
+from tenfold.levers.scoring import lacking_models, model_key, register, unknown_names
 from tenfold.levers.tally import MOVED, Tally
 from tenfold.levers.values import Range, Value, amount, choice, flag, path, ratio, table, text
 from tenfold.money import PUSD_PER_USD
@@ -217,7 +217,9 @@ class Route:
         counts = found(bill, _JUDGED)
         evals = _evals(assumed)
         lacking = lacking_models(evals, bill.session.book, _pairs(bill, "target_provider", assumed))
-        status, reason = status_of(bill, assumed, counts, lacking)
+        unknown = unknown_names(bill.session.engine, evals)
+        set_by = bars(bill, assumed, judged=_JUDGED, scored=_SCORED)
+        status, reason = status_of(bill, assumed, counts, set_by, [*unknown, *lacking])
         label: Label = "measured" if assumed.values["evals"] is not None else "ceiling"
         facts = evidence(
             bill,
@@ -241,6 +243,7 @@ class Route:
             advice(assumed, counts, counted),
             applies=status == "ok" or (status == "no_assumption" and counts.routed > 0),
             left_out=counted.left_out("vetoed", "left out by the service levels"),
+            notes=tuple(f"evals: {one}" for one in unknown),
         )
 
     def _judge(self, bill: Bill, name: str, settings: str) -> None:
@@ -351,7 +354,7 @@ def _check(assumed: Assumed) -> None:
 
 def _evals(assumed: Assumed) -> Evals:
     file = assumed.values["evals"]
-    return no_evals() if file is None else read_evals(cast("Path", file))
+    return no_evals() if file is None else read_evals(cast("Path", file), "route")
 
 
 def _verifier(assumed: Assumed) -> Mapping[str, Value]:
@@ -369,7 +372,11 @@ def _told(assumed: Assumed, input_ratio: Fraction, output_ratio: Fraction) -> Re
 
 def _pairs(bill: Bill, provider: str, assumed: Assumed) -> list[tuple[str, str]]:
     model = "model" if provider == "provider" else None
-    frame = bill.session.engine.fetch(f"select distinct provider, model, target_provider from {_KEYS} order by all")
+    # of the traffic in where alone: a provider of other traffic needs no score
+    frame = bill.session.engine.fetch(
+        f"select distinct provider, model, target_provider from {_KEYS} "
+        "where price_key in (select price_key from lever_base where in_route) order by all"
+    )
     return [(row[provider], row[model] if model else str(assumed.values["to_model"])) for row in frame.rows(named=True)]
 
 

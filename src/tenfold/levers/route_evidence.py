@@ -11,7 +11,7 @@ from tenfold.levers.base import Assumed, Bill
 from tenfold.levers.baselines import Baseline, Outcome, Point, baselines, best_single
 from tenfold.levers.evals import SCORE_UNITS, Evals
 from tenfold.levers.quality import Estimated, gap_recovered, quality_drop, sample_size
-from tenfold.levers.scoring import scale_note, unmatched
+from tenfold.levers.scoring import least_score, scale_note, unmatched
 from tenfold.levers.tally import MOVED, Tally, fact
 from tenfold.money import usd_text
 from tenfold.store import steps
@@ -27,6 +27,7 @@ REFUSED = {
 }
 _ROUTED = ("routed", "accepted", "escalated")
 _JUDGED, _FOUND, _PAIRS = "lever_route_judged", "lever_route_found", "lever_route_pairs"
+_BARS = "lever_route_bars"
 # Labels bound a share of good answers to this many either way.
 _HALF_WIDTH = 0.05
 
@@ -95,6 +96,24 @@ def found(bill: Bill, judged: str) -> Found:
         The counts.
     """
     return Found(bill.session.engine.fetch(f"{steps.filled(_FOUND, judged=judged)}\norder by all"))
+
+
+def bars(bill: Bill, assumed: Assumed, *, judged: str, scored: str) -> dict[str, dict[str, Any]]:
+    """Find who set the bars that requests in where do not reach.
+
+    Args:
+        bill: The log's own bill.
+        assumed: The lever's assumptions.
+        judged: View of the judgement.
+        scored: View of the scored requests.
+
+    Returns:
+        Bar to its row of ``lever_route_bars``.
+    """
+    own = assumed.values["min_quality"]
+    own_e12 = f"cast({least_score(own) if isinstance(own, Decimal) else 'null'} as bigint)"
+    frame = bill.session.engine.fetch(steps.filled(_BARS, judged=judged, scored=scored, own_e12=own_e12))
+    return {row["bar"]: row for row in frame.rows(named=True)}
 
 
 def evidence(

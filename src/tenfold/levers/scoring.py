@@ -12,6 +12,7 @@ import polars as pl
 
 from tenfold.errors import near
 from tenfold.levers.evals import SCORE_UNITS, Evals
+from tenfold.levers.matching import unknown_values
 from tenfold.prices.book import PriceBook
 from tenfold.prices.words import canonical_provider
 from tenfold.store.engines import Engine
@@ -126,6 +127,24 @@ def unmatched(engine: Engine, evals: Evals) -> Unmatched:
         The ids, counted, and the features.
     """
     return Unmatched(len(_lacking(engine, evals, "request_id")), tuple(_lacking(engine, evals, "feature")))
+
+
+def unknown_names(engine: Engine, evals: Evals) -> list[str]:
+    """Name what the evals file has scores of and the log does not have.
+
+    Args:
+        engine: Engine with the log's requests in reach.
+        evals: The evals file.
+
+    Returns:
+        One sentence for each feature, with the near one, and one for all request ids.
+    """
+    said = unknown_values(engine, "feature", _lacking(engine, evals, "feature"))
+    ids = _lacking(engine, evals, "request_id")
+    if ids:
+        more = f" So with {len(ids) - 1:,} more of its request ids." if len(ids) > 1 else ""
+        said.append(unknown_values(engine, "request_id", ids[:1])[0] + more)
+    return said
 
 
 def lacking_models(evals: Evals, book: PriceBook, wanted: Iterable[tuple[str, str]]) -> list[str]:

@@ -222,7 +222,7 @@ class Skip:
             status,
             reason,
             "ceiling" if assumed.where is None else "modelled" if lacking else "replayed",
-            counted.total("now_pusd", MOVED),
+            sum(int(one.cost_pusd) for one in features),
             None,
             tuple(facts),
             _advice(features, assumed),

@@ -214,7 +214,7 @@ def _without(status: Literal["not_measurable", "no_assumption"], reason: str) ->
 
 def _evals(assumed: Assumed) -> Evals | None:
     file = assumed.values["evals"]
-    return read_evals(file, _NEEDS) if isinstance(file, Path) else None
+    return read_evals(file, "trim", _NEEDS) if isinstance(file, Path) else None
 
 
 def _sample(bill: Bill, assumed: Assumed) -> Pairs | None:

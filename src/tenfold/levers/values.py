@@ -12,6 +12,10 @@ from tenfold.errors import near
 DECIMALS = 6
 
 
+# Beyond any bill, and within what sums of it can hold.
+_MOST = 10**12
+
+
 class Range(NamedTuple):
     """A value with its low and high scenario; all three alike where a single number was given."""
 
@@ -30,6 +34,18 @@ Value: TypeAlias = "str | int | Decimal | Range | Path | tuple[str, ...] | Mappi
 Reader: TypeAlias = Callable[[object], Value]
 
 
+def _written(raw: object) -> str:
+    """Write a refused value as it stands in the file."""
+    if isinstance(raw, list | tuple):
+        return f"[{', '.join(_written(one) for one in cast('list[object]', raw))}]"
+    if isinstance(raw, Mapping):
+        given = cast("Mapping[str, object]", raw)
+        return f"{{ {', '.join(f'{key} = {_written(one)}' for key, one in given.items())} }}"
+    if isinstance(raw, bool):
+        return str(raw).lower()
+    return str(raw) if isinstance(raw, Decimal) else repr(raw)
+
+
 def amount(raw: object) -> Decimal:
     """Read a number of at least 0.
 
@@ -45,9 +61,11 @@ def amount(raw: object) -> Decimal:
     is_number = isinstance(raw, int | float | Decimal) and not isinstance(raw, bool)
     value = Decimal(str(raw)) if is_number else Decimal("NaN")
     if not value.is_finite() or value < 0:
-        raise ValueError(f"must be a number of at least 0, not {raw!r}")
+        raise ValueError(f"must be a number of at least 0, not {_written(raw)}")
+    if value > _MOST:
+        raise ValueError(f"must be at most {_MOST:,}, not {_written(raw)}")
     if value != round(value, DECIMALS):
-        raise ValueError(f"takes at most {DECIMALS} decimals, not {raw!r}")
+        raise ValueError(f"takes at most {DECIMALS} decimals, not {_written(raw)}")
     return value
 
 
@@ -65,7 +83,7 @@ def share(raw: object) -> Range:
     """
     found = ratio(raw)
     if found.high > 1:
-        raise ValueError(f"must lie between 0 and 1, not {raw!r}")
+        raise ValueError(f"must lie between 0 and 1, not {_written(raw)}")
     return found
 
 
@@ -85,7 +103,7 @@ def ratio(raw: object) -> Range:
         return Range(*[amount(raw)] * 3)
     parts = [amount(one) for one in cast("list[object]", raw)]
     if len(parts) != 3 or parts != sorted(parts):
-        raise ValueError(f"must be a number or [low, mid, high] in rising order, not {raw!r}")
+        raise ValueError(f"must be a number or [low, mid, high] in rising order, not {_written(parts)}")
     return Range(*parts)
 
 
@@ -101,7 +119,7 @@ def choice(*words: str) -> Reader:
 
     def read(raw: object) -> str:
         if raw not in words:
-            raise ValueError(f"must be one of {', '.join(words)}, not {raw!r}.{near(str(raw), words)}")
+            raise ValueError(f"must be one of {', '.join(words)}, not {_written(raw)}.{near(str(raw), words)}")
         return str(raw)
 
     return read
@@ -120,7 +138,7 @@ def count(raw: object) -> int:
         ValueError: It is no such number.
     """
     if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
-        raise ValueError(f"must be a whole number of at least 0, not {raw!r}")
+        raise ValueError(f"must be a whole number of at least 0, not {_written(raw)}")
     return raw
 
 
@@ -138,7 +156,7 @@ def flag(raw: object) -> bool:
     """
     found = raw if isinstance(raw, bool) else None
     if found is None:
-        raise ValueError(f"must be true or false, not {raw!r}")
+        raise ValueError(f"must be true or false, not {_written(raw)}")
     return found
 
 
@@ -187,7 +205,7 @@ def text(raw: object) -> str:
     """
     found = raw if isinstance(raw, str) else None
     if found is None:
-        raise ValueError(f"must be a text in quotes, not {raw!r}")
+        raise ValueError(f"must be a text in quotes, not {_written(raw)}")
     return found
 
 
@@ -218,9 +236,10 @@ def words(raw: object) -> tuple[str, ...]:
     Raises:
         ValueError: It is no list of texts.
     """
-    if not isinstance(raw, list | tuple) or not all(isinstance(one, str) for one in cast("list[object]", raw)):
-        raise ValueError(f'must be a list of names, such as ["batch_api"], not {raw!r}')
-    return tuple(cast("list[str]", raw))
+    found = cast("list[object]", raw) if isinstance(raw, list | tuple) else None
+    if found is None or not all(isinstance(one, str) for one in found):
+        raise ValueError(f'must be a list of names, such as ["batch_api"], not {_written(cast("object", raw))}')
+    return tuple(cast("list[str]", found))
 
 
 def path(raw: object) -> Path:
@@ -237,5 +256,5 @@ def path(raw: object) -> Path:
         ValueError: It is no path.
     """
     if not isinstance(raw, str | Path) or not str(raw).strip():
-        raise ValueError(f'must be the path of a file in quotes, such as "evals.csv", not {raw!r}')
+        raise ValueError(f'must be the path of a file in quotes, such as "evals.csv", not {_written(raw)}')
     return Path(raw)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tenfold.logs import READERS
 from tenfold.logs.buckets import BUCKET_READERS
+from tenfold.logs.mapped import COLUMNS
+from tenfold.store import schema
 
 if TYPE_CHECKING:
     from tenfold.logs.base import Reader
@@ -80,6 +82,19 @@ def formats() -> list[Format]:
         All of them, in the order in which they are tried.
     """
     return [*map(_of_requests, READERS), *map(_of_buckets, BUCKET_READERS)]
+
+
+def columns_to_fill() -> list[dict[str, str]]:
+    """List the columns of requests that a file bearing tenfold's names, a map or a stated value may fill.
+
+    Returns:
+        ``group``, ``name``, ``type``, ``unit`` (empty without one) and ``meaning``, in the order of the table.
+    """
+    return [
+        {"group": one.group, "name": one.name, "type": one.type, "unit": one.unit, "meaning": one.meaning}
+        for one in schema.REQUESTS
+        if one.name in COLUMNS
+    ]
 
 
 def _of_requests(reader: Reader) -> Format:

@@ -19,9 +19,10 @@ from tenfold.levers.repricing import own_bill
 from tenfold.logs.owning import owner_state
 from tenfold.planning.attribution import last_in, shapley
 from tenfold.planning.estimating import Standing, estimate, giving_way, left_out, nothing
+from tenfold.planning.noting import in_each_others_way, price_changes
 from tenfold.planning.plan_result import Plan
 from tenfold.planning.portfolio import Portfolio
-from tenfold.planning.tracking import Tracked, promised, track
+from tenfold.planning.tracking import Promised, Tracked, promised, track
 from tenfold.slo import Slo
 from tenfold.store.engines import Engine
 
@@ -59,9 +60,10 @@ def plan(
         bill = own_bill(session, levers, own, limits)
         verdicts = {lever.name: lever.judge(bill, own[lever.name]) for lever in levers}
         wished = left_out(assumed, [one.name for one in levers])
-        portfolio = Portfolio(bill, levers, own, verdicts, frozenset(wished))
+        portfolio = Portfolio(bill, levers, own, verdicts, frozenset(wished), assumed.plan)
         looks = {lever.name: _look(lever, portfolio) for lever in levers}
-        notes = (*_notes(session.engine, looks, assumed, limits), *([owners] if owners else []))
+        own_notes = (*_notes(session.engine, looks, assumed, limits), *price_changes(session))
+        notes = (*own_notes, *([owners] if owners else []))
         return _planned(ledger, portfolio, looks, assumed, limits, notes)
 
 
@@ -90,6 +92,7 @@ def _notes(engine: Engine, looks: Mapping[str, Look], assumed: Assumptions, limi
     for name, look in looks.items():
         said = unknown_in(engine, assumed.levers[name].where)
         notes += [f"[{name}] where: {one}" for one in said if one not in look.reason]
+        notes += [f"[{name}] {one}" for one in look.notes if one.removeprefix("evals: ") not in look.reason]
     return tuple(notes)
 
 
@@ -103,19 +106,20 @@ def _planned(
 ) -> Plan:
     out = left_out(assumed, [name for name, look in looks.items() if look.status == "ok"])
     out |= giving_way(portfolio)
-    names = [name for name in portfolio.names if looks[name].status == "ok" and name not in out]
+    names = [name for name in looks if name in portfolio.names and looks[name].status == "ok" and name not in out]
     best = portfolio.best(names, assumed.plan)
     roadmap = portfolio.roadmap(best, assumed.plan)
     idle = {name: 0 for name, look in looks.items() if look.status == "ok" and name not in (*out, *names)}
     standing = Standing(out, best, last_in(names, portfolio.value) | idle, shapley(names, portfolio.value) | idle)
     estimates = [estimate(one, looks[one.name], portfolio, assumed, standing) for one in portfolio.levers]
     order = [name for name, _ in roadmap]
+    addressed = min(portfolio.spend_pusd, sum(looks[name].addressed_pusd or 0 for name in best))
     days = portfolio.days.all
     return Plan(
         estimates=tuple(sorted(estimates, key=lambda one: _rank(one, order))),
         levers=tuple(order),
         roadmap=roadmap,
-        saving=portfolio.saving(best) if best else nothing(portfolio),
+        saving=portfolio.saving(best).at_most(addressed) if best else nothing(portfolio),
         joint_all_pusd=portfolio.value(frozenset(names)),
         spend_pusd=portfolio.spend_pusd,
         bound_by=_bound_by(portfolio, best),
@@ -130,8 +134,8 @@ def _planned(
         card_version=ledger.book.version,
         log_hash=ledger.log.log_hash,
         zone=ledger.window.zone,
-        notes=notes,
-        promised=promised(portfolio.bill.session, _left_by(portfolio, best, "feature")) if best else (),
+        notes=(*notes, *in_each_others_way(best)),
+        promised=promised(ledger, _left_by(portfolio, best, "feature")) if best else Promised(),
     )
 
 

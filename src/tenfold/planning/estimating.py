@@ -129,7 +129,7 @@ def _saving(name: str, look: Look, portfolio: Portfolio) -> Saving:
     if look.applies:
         found = portfolio.alone(name)
         # the most that could be saved has no lower end
-        return Saving(None, found.mid, found.mid) if look.label == "ceiling" else found
+        return Saving(None, found.mid, found.mid) if look.label == "ceiling" else found.at_most(look.addressed_pusd)
     is_none = look.status in _UNTOUCHED and look.addressed_pusd is not None
     return nothing(portfolio) if is_none else Saving(None, None, None)
 

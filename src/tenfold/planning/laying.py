@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
@@ -13,10 +13,10 @@ from tenfold.levers import Assumed, Bill, Judged, Lever, Stage
 from tenfold.levers.repricing import VERSION_HEAD, VERSION_TAIL, changed, counts_in_use, listed
 from tenfold.planning.rivals import Duel, Side, settled
 from tenfold.store import steps
-from tenfold.store.database import quoted
 
 # What versions are summed by, and what.
 SUMMED = ("touch", "world", "levers", "block_day", "user_bucket", "cost_pusd")
+_LOST: dict[str, pl.DataType] = {"told": pl.String(), "bit": pl.Int32()}
 # Carried along only where two levers want the same requests, which is settled by it.
 _SETTLED_BY = "feature"
 
@@ -53,6 +53,7 @@ class Tables:
         suffix: What tells the tables of this scenario from another's.
         middle: The tables of the middle scenario, where this is another: its rows and duels hold.
         ranged: Names of the levers whose change differs from the middle scenario; all where this is the middle one.
+        burdens: Lever to what it takes to do it at all (work, running), brought to the window, in pUSD.
     """
 
     bill: Bill
@@ -61,6 +62,7 @@ class Tables:
     suffix: str = ""
     middle: Tables | None = None
     ranged: frozenset[str] = frozenset()
+    burdens: Mapping[str, int] = field(default_factory=dict[str, int])
     duels: Sequence[Duel] = field(init=False, default=())
     fixed: dict[str, int] = field(init=False, default_factory=dict[str, int])
     """Lever to its fixed charges, in pUSD."""
@@ -209,19 +211,19 @@ class Tables:
 
     def _settle(self, laid: str, name: str) -> None:
         """Take the requests that a lever lost out of its touch."""
-        touch = "touch"
-        for duel in self.duels:
-            contested = self._contested(self.one(duel.first), self.one(duel.second))
-            for feature, loser in duel.lost_by.items():
-                where = f"{_SETTLED_BY} is null" if feature is None else f"{_SETTLED_BY} = {quoted(feature)}"
-                bit = self.one(loser).bit
-                touch += f"\n    - case when {contested} and {where} then {bit} else 0 end"
-        if touch == "touch":
-            self.bill.session.engine.step(name, f"select * from {laid}")
-            return
-        columns = self.bill.session.engine.fetch(f"select * from {laid} limit 0").columns
-        kept = ", ".join(column for column in columns if column != "touch")
-        self.bill.session.engine.step(name, f"select {kept},\n  {touch} as touch\nfrom {laid}")
+        engine, columns = self.bill.session.engine, f"{laid}.*"
+        joins, touch = "", "touch"
+        for number, duel in enumerate(self.duels):
+            first, second = self.one(duel.first), self.one(duel.second)
+            lost = [("n" if feature is None else f"f{feature}", self.one(loser).bit)
+                    for feature, loser in duel.lost_by.items()]  # fmt: skip
+            engine.register(f"{name}_lost_{number}", pl.DataFrame(lost, schema=_LOST, orient="row"))
+            joins += f"\nleft join {name}_lost_{number} as l{number} on coalesce('f' || feature, 'n') = l{number}.told"
+            touch += f"\n    - case when {self._contested(first, second)} then coalesce(l{number}.bit, 0) else 0 end"
+        if joins:
+            found = engine.fetch(f"select * from {laid} limit 0").columns
+            columns = ", ".join(column for column in found if column != "touch") + f",\n  {touch} as touch"
+        engine.step(name, f"select {columns}\nfrom {laid}{joins}")
 
     def _pull_alone(self, one: Wanted, rows: str) -> None:
         given, columns = f"lever_given_{one.name}{self.suffix}", self._columns(one)
@@ -320,7 +322,7 @@ class Tables:
                 one.name,
                 sum(int(row[f"{key}_pusd"]) for row in others),
                 any(row[f"{key}_requests"] for row in others),
-                self.fixed[one.name],
+                self.fixed[one.name] + self.burdens.get(one.name, 0),
             )
             for one, key in ((first, "first"), (second, "second"))
         )

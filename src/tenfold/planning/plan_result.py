@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from tenfold.display import counted, nothing_priced, percent, sentence
 from tenfold.extras import MissingExtraError
 from tenfold.levers import Estimate, Saving
 from tenfold.money import PUSD_PER_USD, shown, usd_text
+from tenfold.planning.tracking import Promised
 
 if TYPE_CHECKING:
     from datetime import date
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
     from tenfold.slo import Slo
 
 SCHEMA_VERSION = 1
+# What low and high of every saving are, for people and scripts.
+INTERVAL = (
+    "low to high: where 95 % of windows like this one lie (its days, and its groups of users, drawn again), so how "
+    "much such a window varies, volume included; widened by the ends of assumed ranges, never above what is touched"
+)
 _BOUND = {
     "short_log": "The log is too short for an interval: load seven days or more, with requests on ten.",
     "no_spend": "Nothing was spent.",
@@ -87,7 +94,7 @@ class Plan:
     log_hash: str
     zone: str = "UTC"
     notes: tuple[str, ...] = ()
-    promised: tuple[dict[str, Any], ...] = ()
+    promised: Promised = field(default_factory=Promised)
 
     @property
     def is_unpriced(self) -> bool:
@@ -108,6 +115,12 @@ class Plan:
         # a lever that waits for its assumptions and shows nothing meanwhile measures nothing
         waits = [one.status == "no_assumption" and one.addressed_pusd is None for one in self.estimates]
         return any(one.status != "not_measurable" and not wait for one, wait in zip(self.estimates, waits, strict=True))
+
+    @property
+    def charges_pusd(self) -> int:
+        """Charges that are no provider's (lookups, hosting, training): the promises less these are the saving."""
+        promised = sum(int(Decimal(row["saving_usd"]) * PUSD_PER_USD) for row in self.promised.rows)
+        return promised - (self.saving.mid or 0) if self.promised.rows else 0
 
     def as_dict(self) -> dict[str, Any]:
         """Give the plan the keys that scripts rely on.
@@ -136,11 +149,14 @@ class Plan:
                 "why_none": self.why_none(),
                 "bound_by": self.bound_by,
                 "payback_days": self.payback_days,
-                "promised": list(self.promised),
+                "promised": list(self.promised.rows),
+                "prices_at": self.promised.prices_at,
+                "charges_usd": usd_text(self.charges_pusd),
             },
             "assumptions": self.assumed.as_dict(),
             "slo": self.slo.as_dict(),
             "notes": list(self.notes),
+            "interval": INTERVAL,
             "card_version": self.card_version,
             "log_hash": self.log_hash,
         }

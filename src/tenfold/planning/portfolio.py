@@ -65,6 +65,7 @@ class Portfolio:
         assumed: What is assumed for each.
         verdicts: What each lever judged, or its whole answer where it has no figure.
         left_out: Levers that no set may hold, whatever they judged.
+        table: Horizon and day rate, which weigh rivals' work against what they save; without it they count nothing.
     """
 
     bill: Bill
@@ -72,6 +73,7 @@ class Portfolio:
     assumed: Mapping[str, Assumed]
     verdicts: Mapping[str, Judged | Look]
     left_out: frozenset[str] = frozenset()
+    table: PlanTable | None = None
     days: Days = field(init=False)
     spend_pusd: int = field(init=False)
     requests: int = field(init=False)
@@ -81,6 +83,7 @@ class Portfolio:
     _versions: dict[Scenario, Versions] = field(init=False, default_factory=dict[Scenario, Versions])
     _now: dict[Block, int] = field(init=False)
     _remains: dict[frozenset[str], pl.DataFrame] = field(init=False, default_factory=dict[frozenset[str], pl.DataFrame])
+    _own: dict[Block, int] | None = field(init=False, default=None)
     _draws: tuple[Draws, Draws | None] | None = field(init=False, default=None)
     _blocks: dict[tuple[frozenset[str], Scenario], tuple[dict[Block, int], int]] = field(init=False)
     _savings: dict[frozenset[str], Saving] = field(init=False, default_factory=dict[frozenset[str], Saving])
@@ -137,9 +140,16 @@ class Portfolio:
                 wanted.append(Wanted(lever, judged, assumed, 1 << len(wanted)))
         names = frozenset(self.names)
         if scenario == "mid":
-            return Versions(self.bill, wanted, names)
+            return Versions(self.bill, wanted, names, burdens=self._burdens())
         ranged = frozenset(one.name for one in wanted if self._is_ranged(frozenset({one.name})))
         return Versions(self.bill, wanted, names, f"_{scenario}", self._versions["mid"], ranged)
+
+    def _burdens(self) -> dict[str, int]:
+        """Bring what each lever takes to the window, as the plan weighs it; a short log weighs no work."""
+        if self.table is None or self.days.is_short or not self.table.horizon_months:
+            return {}
+        part = Fraction(len(self.days.all)) / (self.table.horizon_months * DAYS_PER_MONTH)
+        return {name: round(self.cost_of(frozenset({name}), self.table) * part) for name in self.names}
 
     @property
     def duels(self) -> Sequence[Duel]:
@@ -382,7 +392,9 @@ class Portfolio:
 
     def _whole(self, touched: Mapping[Block, int]) -> dict[Block, int]:
         """Put what levers leave of the requests that they touch beside the requests that they do not."""
-        own = self._versions["mid"].blocks(frozenset())
+        if self._own is None:
+            self._own = self._versions["mid"].blocks(frozenset())
+        own = self._own
         return {
             block: self._now.get(block, 0) - own.get(block, 0) + touched.get(block, 0)
             for block in {*self._now, *own, *touched}

@@ -27,7 +27,7 @@ class Side(NamedTuple):
         name: The lever.
         other_pusd: What it saves of requests that the other does not want.
         has_other: Whether there are any.
-        fixed_pusd: Its fixed charges, which it has for any request at all.
+        fixed_pusd: What it takes for any request at all: fixed charges, and work and running cost over the window.
     """
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -27,11 +27,13 @@ class Promise(NamedTuple):
         requests: Billed and priced requests of its window.
         cost_pusd: What they cost.
         saving_pusd: What the plan saves of that.
+        base_pusd: What they would have cost at the last prices of its window, to which a later log is held.
     """
 
     requests: int
     cost_pusd: int
     saving_pusd: int
+    base_pusd: int
 
 
 class Kept(NamedTuple):
@@ -40,7 +42,8 @@ class Kept(NamedTuple):
     Args:
         feature: Its name; None for requests without one.
         requests: Priced requests of the later log that the plan is about.
-        cost_pusd: What they cost.
+        cost_pusd: What they cost, at the baseline's prices.
+        billed_pusd: What they cost at the prices in force when each ran.
         expected_pusd: What they would have cost at the baseline's cost a request.
         promised_pusd: What the plan promised for that many requests.
     """
@@ -48,6 +51,7 @@ class Kept(NamedTuple):
     feature: str | None
     requests: int
     cost_pusd: int
+    billed_pusd: int
     expected_pusd: Fraction
     promised_pusd: Fraction
 
@@ -89,11 +93,17 @@ class Tracked:
         """What was saved."""
         return round(sum((row.realised_pusd for row in self.rows), Fraction(0)))
 
+    @property
+    def price_change_pusd(self) -> int:
+        """What changed prices took off beside it (negative where they rose): nobody's saving."""
+        return sum(row.cost_pusd - row.billed_pusd for row in self.rows)
+
     def as_dict(self) -> dict[str, Any]:
         """Give the keys of ``tenfold levers --track --json``.
 
         Returns:
-            ``label, baseline, promised_usd, realised_usd{low, mid, high}, kept_ratio, features[], unseen[], notes[]``.
+            ``label, baseline, promised_usd, realised_usd{low, mid, high}, kept_ratio, price_change_usd, features[],
+            unseen[], notes[]``.
         """
         promised, realised = self.promised_pusd, self.realised_pusd
         return {
@@ -104,11 +114,13 @@ class Tracked:
                 "low": usd_text(self.low_pusd), "mid": usd_text(realised), "high": usd_text(self.high_pusd),
             },
             "kept_ratio": realised / promised if promised else None,
+            "price_change_usd": usd_text(self.price_change_pusd),
             "features": [
                 {
                     "feature": row.feature,
                     "requests": row.requests,
                     "cost_usd": usd_text(row.cost_pusd),
+                    "billed_usd": usd_text(row.billed_pusd),
                     "expected_usd": usd_text(round(row.expected_pusd)),
                     "promised_usd": usd_text(round(row.promised_pusd)),
                     "realised_usd": usd_text(round(row.realised_pusd)),
@@ -120,31 +132,63 @@ class Tracked:
         }  # fmt: skip
 
 
-def promised(session: Session, left: Mapping[str | None, int]) -> tuple[dict[str, Any], ...]:
+class Promised(NamedTuple):
+    """What a plan promises of the provider's bill.
+
+    Args:
+        rows: One object a feature whose cost the plan changes: ``feature, requests, cost_usd, saving_usd, base_usd``.
+        prices_at: The instant whose prices ``base_usd`` is at: that of the last request; None without any.
+    """
+
+    rows: tuple[dict[str, Any], ...] = ()
+    prices_at: str | None = None
+
+
+def promised(ledger: Ledger, left: Mapping[str | None, int]) -> Promised:
     """Write what a plan promises of the provider's bill, for the document of ``tenfold levers --json``.
 
     Args:
-        session: The priced session of the plan's log.
+        ledger: The plan's log, priced.
         left: Feature to the cost in pUSD that the plan leaves; charges that are no provider's (lookups, hosting) are
             in neither log and so in no promise.
 
     Returns:
-        One object a feature whose cost the plan changes: ``feature, requests, cost_usd, saving_usd``.
+        The promise.
     """
-    now: dict[str | None, tuple[int, int]] = {}
-    for row in _later(session, None):
-        requests, pusd = now.get(row.feature, (0, 0))
-        now[row.feature] = (requests + row.requests, pusd + row.cost_pusd)
-    return tuple(
+    with ledger.session() as session:
+        now = _by_feature(_later(session, None))
+        last: datetime | None = session.engine.fetch("select max(ts) as ts from priced_requests where is_billed")["ts"][
+            0
+        ]
+    if last is None:
+        return Promised()
+    at = last.replace(tzinfo=UTC)
+    with _priced_at(ledger, at).session() as session:
+        base = _by_feature(_later(session, None))
+    rows = tuple(
         {
             "feature": feature,
             "requests": requests,
             "cost_usd": usd_text(pusd),
             "saving_usd": usd_text(pusd - left.get(feature, 0)),
+            "base_usd": usd_text(base.get(feature, (0, pusd))[1]),
         }
         for feature, (requests, pusd) in sorted(now.items(), key=lambda one: one[0] or "")
         if pusd != left.get(feature, 0)
     )
+    return Promised(rows, at.isoformat())
+
+
+def _priced_at(ledger: Ledger, at: datetime) -> Ledger:
+    return Ledger(ledger.log, ledger.book, ledger.window, at)
+
+
+def _by_feature(rows: Sequence[_Row]) -> dict[str | None, tuple[int, int]]:
+    sums: dict[str | None, tuple[int, int]] = {}
+    for row in rows:
+        requests, pusd = sums.get(row.feature, (0, 0))
+        sums[row.feature] = (requests + row.requests, pusd + row.cost_pusd)
+    return sums
 
 
 def track(document: Mapping[str, Any], ledger: Ledger, *, control: str | None = None) -> Tracked:
@@ -164,24 +208,30 @@ def track(document: Mapping[str, Any], ledger: Ledger, *, control: str | None = 
 
     Formula:
         realised = requests x baseline cost a request - cost, feature by feature, so that growth is no loss and
-        shrinking no saving.
+        shrinking no saving; both at the last prices of the plan's window, so that a price cut is no saving either.
     """
-    promises = _promises(document)
+    promises, at = _promises(document)
     held = None if control is None else check(control, "--control")
     with ledger.session() as session:
-        rows = _later(session, held)
+        billed = _later(session, held)
+    rows = billed
+    if at is not None:
+        with _priced_at(ledger, at).session() as session:
+            rows = _later(session, held)
     days = sorted({row.day for row in rows if row.day is not None})
-    kept = [_kept(feature, promise, rows, is_held=held is not None) for feature, promise in promises.items()]
+    kept = [_kept(feature, promise, rows, billed) for feature, promise in promises.items()]
+    past = sorted(
+        row.feature or "requests without a feature" for row in kept if row and held and not _held(rows, row.feature)
+    )
     found = tuple(sorted((row for row in kept if row is not None), key=lambda row: -row.promised_pusd))
     low, high = _ends(found, rows, days)
     seen = {row.feature for row in found}
-    notes = (
-        []
-        if document.get("card_version") == ledger.book.version
-        else [_CARD.format(document.get("card_version"), ledger.book.version)]
-    )
+    notes = [] if document.get("card_version") == ledger.book.version else [_CARD.format(ledger.book.version)]
+    lost = sum(row.requests for row in billed) - sum(row.requests for row in rows)
+    notes += [_LOST.format(lost, document["plan"]["prices_at"])] if lost else []
+    notes += [_PAST.format(", ".join(past))] if past else []
     return Tracked(
-        "measured" if held else "modelled",
+        "measured" if held and not past else "modelled",
         _CONTROL if held else _BEFORE,
         found,
         low,
@@ -191,7 +241,9 @@ def track(document: Mapping[str, Any], ledger: Ledger, *, control: str | None = 
     )
 
 
-_CARD = "the plan was priced by card {} and this log by {}: a price change between them is in the figure"
+_CARD = "the plan was priced by another card than {}: corrected prices between the two are in the figure"
+_LOST = "{:,} requests have no price at {}, the end of the plan's window: they are left out"
+_PAST = "--control holds back no request of {}: held against the time before the plan"
 _OTHER = "whatever else changed in this traffic is in the figure: hold back a share of it and name it with --control"
 
 
@@ -203,14 +255,24 @@ class _Row(NamedTuple):
     cost_pusd: int
 
 
-def _promises(document: Mapping[str, Any]) -> dict[str | None, Promise]:
+def _promises(document: Mapping[str, Any]) -> tuple[dict[str | None, Promise], datetime | None]:
     plan: Mapping[str, Any] = document.get("plan") or {}
     rows: Sequence[Mapping[str, Any]] | None = plan.get("promised")
     if rows is None:
         raise AssumptionError("not a plan: it has no plan.promised; give what `tenfold levers --json` printed")
     if not rows:
         raise AssumptionError("this plan has no lever: it promises nothing that could be tracked")
-    return {row["feature"]: Promise(row["requests"], _pusd(row["cost_usd"]), _pusd(row["saving_usd"])) for row in rows}
+    at: str | None = plan.get("prices_at")
+    promises = {
+        row["feature"]: Promise(
+            row["requests"],
+            _pusd(row["cost_usd"]),
+            _pusd(row["saving_usd"]),
+            _pusd(row["base_usd"] if at else row["cost_usd"]),
+        )
+        for row in rows
+    }
+    return promises, None if at is None else datetime.fromisoformat(at)
 
 
 def _pusd(usd: str) -> int:
@@ -231,19 +293,22 @@ def _later(session: Session, control: str | None) -> list[_Row]:
     ]
 
 
-def _kept(feature: str | None, promise: Promise, rows: Sequence[_Row], *, is_held: bool) -> Kept | None:
+def _held(rows: Sequence[_Row], feature: str | None) -> list[_Row]:
+    return [row for row in rows if row.feature == feature and row.is_held]
+
+
+def _kept(feature: str | None, promise: Promise, rows: Sequence[_Row], billed: Sequence[_Row]) -> Kept | None:
     own = [row for row in rows if row.feature == feature and not row.is_held]
     requests = sum(row.requests for row in own)
     if not requests:
         return None
-    unit = Fraction(promise.cost_pusd, promise.requests)
-    if is_held:
-        back = [row for row in rows if row.feature == feature and row.is_held]
-        if not back:
-            raise AssumptionError(f"--control holds back no request of {feature or 'requests without a feature'}")
+    back = _held(rows, feature)
+    unit = Fraction(promise.base_pusd, promise.requests)
+    if back:
         unit = Fraction(sum(row.cost_pusd for row in back), sum(row.requests for row in back))
     part = Fraction(promise.saving_pusd, promise.requests)
-    return Kept(feature, requests, sum(row.cost_pusd for row in own), unit * requests, part * requests)
+    paid = sum(row.cost_pusd for row in billed if row.feature == feature and not row.is_held)
+    return Kept(feature, requests, sum(row.cost_pusd for row in own), paid, unit * requests, part * requests)
 
 
 def _ends(found: Sequence[Kept], rows: Sequence[_Row], days: Sequence[date]) -> tuple[int | None, int | None]:

@@ -46,6 +46,7 @@ class Versions:
         middle: The versions of the middle scenario, where this is another: its sums hold for requests that no ranged
             lever touches.
         ranged: Names of the levers whose change differs from the middle scenario.
+        burdens: Lever to what it takes to do it at all, brought to the window, in pUSD.
     """
 
     bill: Bill
@@ -54,6 +55,7 @@ class Versions:
     suffix: str = ""
     middle: Versions | None = None
     ranged: frozenset[str] = frozenset()
+    burdens: Mapping[str, int] = field(default_factory=dict[str, int])
     tables: Tables = field(init=False)
     sums: dict[_Group, dict[Block, int]] = field(init=False)
     """Cost by who touches, world and what is pulled, and by block, in pUSD."""
@@ -63,7 +65,7 @@ class Versions:
     def __post_init__(self) -> None:
         middle = self.middle
         before = None if middle is None else middle.tables
-        self.tables = Tables(self.bill, self.wanted, self.in_sets, self.suffix, before, self.ranged)
+        self.tables = Tables(self.bill, self.wanted, self.in_sets, self.suffix, before, self.ranged, self.burdens)
         self.sums = self._grouped(self.tables.union([self.tables.rows, *self.tables.sets], SUMMED))
         if middle is None:
             self.fees = self._charged()

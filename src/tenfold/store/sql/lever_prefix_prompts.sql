@@ -8,5 +8,7 @@ select
   session_id,
   prefix_hashes,
   prefix_block_tokens,
-  cast(round(coalesce(ttft_ms, duration_ms, 0) * 1000) as bigint) as first_token_us
+  -- a time that no call can take (30 years, not a number) is not known
+  cast(round(case when coalesce(ttft_ms, duration_ms) >= 0 and coalesce(ttft_ms, duration_ms) < 1000000000000
+    then coalesce(ttft_ms, duration_ms) else 0 end * 1000) as bigint) as first_token_us
 from requests

@@ -38,11 +38,22 @@ decided as (
   left join unlike as u on s.session_id = u.session_id
   left join tried as y on s.rid = y.rid
 ),
-starts as (
-  select session_id, ts, max(rid) as last_rid
+-- of turns that begin at one instant, the last by id: not by its place in the file
+placed as (
+  select
+    session_id,
+    ts,
+    rid as last_rid,
+    row_number() over (
+      partition by session_id, ts order by coalesce(request_id, '') desc, rid desc
+    ) as place
   from decided
   where session_id is not null and ts is not null
-  group by session_id, ts
+),
+starts as (
+  select session_id, ts, last_rid
+  from placed
+  where place = 1
 ),
 turns as (
   select

@@ -7,6 +7,7 @@
 with joined as (
   select
     b.rid,
+    b.request_id,
     b.in_{lever} as in_where,
     b.price_status,
     b.session_id,

@@ -10,7 +10,8 @@ with found as (
     {admit} as is_admitted,
     l.status,
     l.finish_reason,
-    case when l.duration_ms >= 0 then l.duration_ms * 1000.0 end as lasts_us,
+    -- a time that no call can take (30 years, not a number) is not known
+    case when l.duration_ms >= 0 and l.duration_ms < 1000000000000 then l.duration_ms * 1000.0 end as lasts_us,
     cast(
       dense_rank() over (order by {scope}k.provider, k.model, l.prompt_hash, l.params_hash) as bigint
     ) as cache_key
@@ -20,18 +21,26 @@ with found as (
   where b.in_skip and b.allowed_skip and b.is_billed and not {rule}
     and b.ts is not null and l.prompt_hash is not null and l.params_hash is not null
 ),
-ended as (
+rounded as (
   select
     *,
-    ts + interval '0.000001' second * cast(
+    cast(
       floor(lasts_us)
         + case
           when lasts_us - floor(lasts_us) > 0.5 then 1
           when lasts_us - floor(lasts_us) = 0.5 then floor(lasts_us) % 2
           else 0
         end as bigint
-    ) as ends_at
+    ) as whole_us
   from found
+),
+ended as (
+  select
+    *,
+    ts
+      + interval '1' second * cast((whole_us - whole_us % 1000000) / 1000000 as int)
+      + interval '0.000001' second * cast(whole_us % 1000000 as int) as ends_at
+  from rounded
 )
 select
   rid,

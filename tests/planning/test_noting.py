@@ -1,0 +1,37 @@
+"""What a reader of a plan is told beside its figures."""
+
+from datetime import datetime, timedelta
+
+from small_logs import PRICES, ledger, row
+
+import tenfold as tf
+from tenfold.planning.noting import in_each_others_way
+
+NOON = datetime(2026, 6, 1, 12)
+CUT = (
+    PRICES
+    + """
+[[price]]
+model = "stacks"
+valid_from = 2026-06-05
+input = 1
+cache_read = 0.1
+output = 5
+source = "test"
+checked = 2026-01-01
+"""
+)
+
+
+def test_prices_that_changed_inside_the_window():
+    rows = [row(ts=NOON + timedelta(days=n)) for n in range(12)]
+    rows += [row(ts=NOON + timedelta(days=n), model="plain") for n in range(12)]
+    # four days at 3,000 uUSD and eight at 1,500
+    assert any("stacks on 2026-06-05 ($0.02 of spend). Savings" in note for note in tf.plan(ledger(rows, CUT)).notes)
+    assert tf.plan(ledger(rows)).notes == ()
+    assert tf.plan(ledger(rows[:3], CUT)).notes == ()
+
+
+def test_levers_of_one_plan_that_get_in_each_others_way():
+    assert in_each_others_way({"batch_api", "trim"}) == []
+    assert "comes up to a day later" in in_each_others_way({"skip", "batch_api"})[0]
