@@ -6,6 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from oracle import EVER, RATE_OF_METER, bill, find_entry, group, price_request, read_book
@@ -13,7 +14,7 @@ from oracle_book import TOKEN_RATES
 from strategies import books_and_logs, price_files
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(books_and_logs(max_size=12))
 def test_drawn_logs_can_be_billed_and_their_parts_add_up(drawn: tuple[str, list[dict[str, Any]]]):
     text, rows = drawn
@@ -27,6 +28,7 @@ def test_drawn_logs_can_be_billed_and_their_parts_add_up(drawn: tuple[str, list[
     assert tokens == sum(row["input_tokens"] + row["output_tokens"] for row in billed)
 
 
+@pytest.mark.full
 def test_the_strategies_reach_every_status_of_a_billed_request():
     reached: set[str] = set()
 

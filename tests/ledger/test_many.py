@@ -25,7 +25,7 @@ CALLS = {
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(strategies.books_and_logs(min_size=10, max_size=25))
 @settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking takes minutes and helps little

@@ -284,6 +284,7 @@ def test_broken_lines_are_named(tmp_path):
     assert load(file, db=db).summary["requests"] == 0
 
 
+@pytest.mark.full
 @pytest.mark.real_data
 def test_real_traces():
     if not DATA.is_dir():
