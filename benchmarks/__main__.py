@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import attribution, load, prices
+from benchmarks import attribution, levers, load, prices
 
 if __name__ == "__main__":
     rows = [int(word.replace("_", "")) for word in sys.argv[1:] if word[0] != "-"]
@@ -13,4 +13,6 @@ if __name__ == "__main__":
     attribution.main(*(rows or [1_000_000]))
     print()
     is_held &= load.main(*rows)
+    print()
+    is_held &= levers.main(*rows)
     sys.exit(0 if is_held else 1)

@@ -14,6 +14,7 @@ import tenfold as tf
 PUBLIC = (
     "Ledger", "Log", "NotEvaluable", "Plan", "PriceBook", "Slo", "TenfoldError", "Usage",
     "allocate", "attribute", "cache_breaks", "load", "open_log", "plan", "price", "price_book", "price_many", "review",
+    "track",
 )  # fmt: skip
 ROOT = Path(__file__).parents[1]
 

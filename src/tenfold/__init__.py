@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tenfold.ledger import Ledger, attribute
     from tenfold.ledger.many import price_many
     from tenfold.logs import Log, load, open_log
-    from tenfold.planning import Plan, plan
+    from tenfold.planning import Plan, plan, track
     from tenfold.prices import PriceBook, price_book
     from tenfold.prices.single import price
     from tenfold.reviewing import review
@@ -41,6 +41,7 @@ _HOME = {
     "price_book": "tenfold.prices",
     "price_many": "tenfold.ledger.many",
     "review": "tenfold.reviewing",
+    "track": "tenfold.planning",
 }
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "price_book",
     "price_many",
     "review",
+    "track",
 ]
 
 
