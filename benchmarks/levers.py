@@ -85,14 +85,20 @@ lateral (select base + noise % 128 as input) as tokens
 """
 ASSUME: dict[str, Any] = {
     "skip": {"where": "feature in ('faq', 'classify')", "ttl_s": 86_400},
-    "route": {"where": "feature in ('classify', 'extract')", "to_model": "gpt-5-nano", "min_quality": 0.9},
+    "route": {
+        "where": "feature in ('classify', 'extract')",
+        "to_model": "gpt-5-nano",
+        "min_quality": 0.9,
+        "effort_days": 0,
+    },
     "prefix_cache": {"where": "feature in ('chat', 'agent')", "policy": "history", "lifetime": "long"},
     "trim": {"where": "feature in ('extract', 'agent')", "input_remove_ratio": 0.2, "output_ratio": [0.8, 0.9, 1]},
     "distill": {
         "where": "feature = 'classify'",
         "student": {"input": "0.05", "output": "0.20"},
-        "training_usd": 500,
-        "hosting_usd_per_hour": 1,
+        "training_usd": 5,
+        "hosting_usd_per_hour": 0.001,
+        "effort_days": 0,
     },
     "batch_api": {"where": "feature in ('extract', 'classify')", "cache_hit_factor": [0.3, 0.65, 0.98]},
 }
