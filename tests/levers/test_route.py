@@ -325,3 +325,12 @@ def test_advice_names_feature_model_and_money(scored):
     )
     assert "`tagging`" in found.advice.verify
     assert "`tagging`" in found.advice.undo
+
+
+def test_turns_that_begin_at_one_instant_are_told_apart_by_id_not_by_their_place(scored):
+    # r1, which stays, is the turn before r2: its 500 reads at 0.05 are lost, 500 x (0.5 - 0.05) = 225 of what it saves
+    later = asked(2, session_id="s", ts=NOON + timedelta(minutes=1), cache_read_tokens=500)
+    both = [asked(n, session_id="s", ts=NOON) for n in range(2)]
+    table = {"evals": scored((0, 1), (1, 0), (2, 1))}
+    found = {alone(order, table) for order in ([*both, later], [*both[::-1], later], [later, *both])}
+    assert found == {(2_300 + 2_100 - 700) * UUSD}
