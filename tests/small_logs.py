@@ -87,6 +87,22 @@ checked = 2026-01-01
 """
 
 
+# `stacks` at half price from 5 June on.
+CUT = (
+    PRICES
+    + """
+[[price]]
+model = "stacks"
+valid_from = 2026-06-05
+input = 1
+cache_read = 0.1
+output = 5
+source = "test"
+checked = 2026-01-01
+"""
+)
+
+
 @cache
 def book(prices: str = PRICES) -> PriceBook:
     """Read a price book from text."""
@@ -166,7 +182,6 @@ class Shorten:
     reversible = True
     rule_of_thumb = ""
     slo_effect = "unknown"
-    settled = "new_pusd"
 
     def __init__(self, name: str, percent: int, number: int = 6, conflicts: tuple[str, ...] = ()) -> None:
         self.name, self.percent, self.number, self.conflicts = name, percent, number, conflicts

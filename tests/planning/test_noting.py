@@ -2,25 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from small_logs import PRICES, ledger, row
+from small_logs import CUT, ledger, row
 
 import tenfold as tf
 from tenfold.planning.noting import in_each_others_way
 
 NOON = datetime(2026, 6, 1, 12)
-CUT = (
-    PRICES
-    + """
-[[price]]
-model = "stacks"
-valid_from = 2026-06-05
-input = 1
-cache_read = 0.1
-output = 5
-source = "test"
-checked = 2026-01-01
-"""
-)
 
 
 def test_prices_that_changed_inside_the_window():

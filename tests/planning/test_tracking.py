@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
-from small_logs import PRICES, Shorten, ledger, row
+from small_logs import CUT, Shorten, ledger, row
 
 import tenfold as tf
 from tenfold.errors import AssumptionError
@@ -49,17 +49,9 @@ def test_nothing_was_done():
     assert (kept.promised_pusd, kept.realised_pusd) == (12 * 1_500 * UUSD, 0)
 
 
-CUT = (
-    PRICES
+CUT_TWICE = (
+    CUT
     + """
-[[price]]
-model = "stacks"
-valid_from = 2026-06-05
-input = 1
-cache_read = 0.1
-output = 5
-source = "test"
-checked = 2026-01-01
 [[price]]
 model = "stacks"
 valid_from = 2026-07-01
@@ -74,13 +66,13 @@ checked = 2026-01-01
 
 def test_a_price_cut_is_nobodys_saving():
     # 4 days at 3,000 and 8 at 1,500; later 750, and nothing was done: held to 1,500, the last price of the window
-    document = tf.plan(ledger(days(12), CUT), levers=(Shorten("shorten", 50),)).as_dict()
+    document = tf.plan(ledger(days(12), CUT_TWICE), levers=(Shorten("shorten", 50),)).as_dict()
     promised = document["plan"]["promised"][0]
     assert (promised["cost_usd"], promised["base_usd"]) == ("0.024", "0.018")
-    kept = track(document, ledger(days(12, LATER), CUT))
+    kept = track(document, ledger(days(12, LATER), CUT_TWICE))
     assert (kept.realised_pusd, kept.price_change_pusd) == (0, 12 * 750 * UUSD)
     # half the output gone is 250 of 1,500 at those prices, whatever was billed
-    done = track(document, ledger(days(12, LATER, output_tokens=50), CUT))
+    done = track(document, ledger(days(12, LATER, output_tokens=50), CUT_TWICE))
     assert (done.realised_pusd, done.price_change_pusd) == (12 * 250 * UUSD, 12 * 625 * UUSD)
 
 

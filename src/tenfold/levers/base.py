@@ -303,3 +303,19 @@ class Lever(Change, Protocol):
             Status, facts and advice.
         """
         ...
+
+
+class Unvetoed:
+    """A lever that the service levels keep from no request beforehand: it has no latency model, or judges it itself."""
+
+    def allowed(self, slo: Slo, assumed: Assumed) -> str:  # noqa: ARG002 -- the protocol's arguments
+        """Write which requests the service levels leave to this lever: all.
+
+        Args:
+            slo: The service levels.
+            assumed: Its assumptions.
+
+        Returns:
+            A SQL condition.
+        """
+        return "true"

@@ -14,7 +14,7 @@ import polars as pl
 
 from tenfold.errors import PriceFileError, near
 from tenfold.levers import distill_evidence
-from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Look, Stage
+from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Look, Stage, Unvetoed
 from tenfold.levers.distill_charges import charges
 from tenfold.levers.evals import Evals, no_evals, read_evals
 from tenfold.levers.levels import least_e12
@@ -78,7 +78,7 @@ def _days(raw: object) -> int:
     return value
 
 
-class Distill:
+class Distill(Unvetoed):
     """A student in place of today's model, for traffic that a rule names."""
 
     name = "distill"
@@ -159,18 +159,6 @@ class Distill:
         "asks, training again as traffic drifts, longer answers, lost caches, and what only the teacher can do"
     )
     slo_effect = "unknown"
-
-    def allowed(self, slo: Slo, assumed: Assumed) -> str:  # noqa: ARG002 -- needs the evals, so judge decides it
-        """Write which requests the service levels leave to this lever: the mark says what score they must reach.
-
-        Args:
-            slo: The service levels.
-            assumed: Its assumptions.
-
-        Returns:
-            A SQL condition.
-        """
-        return "true"
 
     def marks(self, slo: Slo, assumed: Assumed) -> Mapping[str, str]:
         """Write the score that each request must reach; a student has no latency model.

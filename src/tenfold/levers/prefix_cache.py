@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tenfold.levers import prefix_evidence
 from tenfold.levers import prefix_wording as wording
-from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Label, Look, Stage, Status
+from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Label, Look, Stage, Status, Unvetoed
 from tenfold.levers.matching import matches_none
 from tenfold.levers.prefix_policies import Found, chosen
 from tenfold.levers.prefix_replay import CHANGED, Agreement, Policy, Replayed, agreement, is_by_session, judge, prompts
@@ -16,7 +16,6 @@ from tenfold.levers.repricing import filled_columns, missing, tried
 from tenfold.levers.tally import MOVED, Tally, fact
 from tenfold.levers.values import Value, choice, count
 from tenfold.money import usd_text
-from tenfold.slo import Slo
 from tenfold.store import steps
 
 _STEP = "lever_prefix_cache"
@@ -32,7 +31,7 @@ _FACTS = {
 }
 
 
-class PrefixCache:
+class PrefixCache(Unvetoed):
     """Prompt caching at the provider, under one of its policies."""
 
     name = "prefix_cache"
@@ -68,18 +67,6 @@ class PrefixCache:
         "10x on the cached input (20x or 40x on some models): of the input that is read, before what writes cost extra"
     )
     slo_effect = "unknown"
-
-    def allowed(self, slo: Slo, assumed: Assumed) -> str:  # noqa: ARG002 -- no latency model, so nothing is vetoed
-        """Write which requests the service levels leave to this lever: all, as it has no latency model.
-
-        Args:
-            slo: The service levels.
-            assumed: Its assumptions.
-
-        Returns:
-            A SQL condition.
-        """
-        return "true"
 
     def judge(self, bill: Bill, assumed: Assumed) -> Judged | Look:
         """Find the requests that use a cache, or that a replay can serve from one.

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import polars as pl
 
 from tenfold.errors import AssumptionError
-from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Label, Look, Stage, Status
+from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Label, Look, Stage, Status, Unvetoed
 from tenfold.levers.evals import Evals, no_evals, read_evals
 from tenfold.levers.levels import by_feature, least_e12
 from tenfold.levers.other_model import CHANGED, Retold, aside, knobs, retold
@@ -34,7 +34,7 @@ _SETTINGS, _KEYS = "lever_route_settings", "lever_route_keys"
 _ONE = Range(*[Decimal(1)] * 3)
 
 
-class Route:
+class Route(Unvetoed):
     """Another model for part of the traffic, by score, or for all of it at first."""
 
     name = "route"
@@ -114,18 +114,6 @@ class Route:
     slo_effect = (
         "unknown (a cascade answers after both calls: vetoed where evals give latency_ms and a limit is exceeded)"
     )
-
-    def allowed(self, slo: Slo, assumed: Assumed) -> str:  # noqa: ARG002 -- needs the evals, so judge decides it
-        """Write which requests the service levels leave to this lever: the marks say what they must hold to.
-
-        Args:
-            slo: The service levels.
-            assumed: Its assumptions.
-
-        Returns:
-            A SQL condition.
-        """
-        return "true"
 
     def marks(self, slo: Slo, assumed: Assumed) -> Mapping[str, str]:
         """Write the score that each request must reach, and the times that a cascade must hold.

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, cast
 from tenfold.display import counted as count_of
 from tenfold.display import percent
 from tenfold.errors import near
-from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Judged, Look, Stage, Status
+from tenfold.levers.base import Advice, Assumed, Assumption, Bill, Judged, Look, Stage, Status, Unvetoed
 from tenfold.levers.matching import matches_none
 from tenfold.levers.repricing import filled_columns, mark_of, missing
 from tenfold.levers.semantic import SEMANTIC, Traffic, semantic_facts, share_text
@@ -18,7 +18,6 @@ from tenfold.levers.tally import MOVED, Tally, fact
 from tenfold.levers.values import amount, count, flag, predicate, words
 from tenfold.money import PUSD_PER_USD, shown, usd_text
 from tenfold.replay.exact import exact_hits
-from tenfold.slo import Slo
 from tenfold.store import schema, steps
 
 _JUDGED = "lever_skip_judged"
@@ -48,7 +47,7 @@ def _scope(raw: object) -> tuple[str, ...]:
     return found
 
 
-class Skip:
+class Skip(Unvetoed):
     """A cache of whole answers, replayed over the log; and requests that a rule answers."""
 
     name = "skip"
@@ -133,18 +132,6 @@ class Skip:
         "running, and that short, cheap prompts repeat most"
     )
     slo_effect = "hits answer at once; every other request takes a lookup longer: unknown"
-
-    def allowed(self, slo: Slo, assumed: Assumed) -> str:  # noqa: ARG002 -- the same answer, sooner: nothing is vetoed
-        """Write which requests the service levels leave to this lever: all, as a stored answer comes at once.
-
-        Args:
-            slo: The service levels.
-            assumed: Its assumptions.
-
-        Returns:
-            A SQL condition.
-        """
-        return "true"
 
     def judge(self, bill: Bill, assumed: Assumed) -> Judged | Look:
         """Replay the cache, and apply the rule.

@@ -67,16 +67,3 @@ def text_uncached(held: Collection[str]) -> str:
     """
     media, cached = summed(INPUT_MEDIA, held), summed(CACHED_MEDIA, held)
     return f"(p.input_tokens - coalesce(p.cache_read_tokens, 0) - {WRITE} - ({media}) + ({cached}))"
-
-
-def unless_unknown(column: str, value: str) -> str:
-    """Let a part stay unknown that was, unless there now are some.
-
-    Args:
-        column: The part's column.
-        value: SQL of its new count.
-
-    Returns:
-        SQL: NULL where the log does not say and the new count is 0.
-    """
-    return f"case when p.{column} is not null or {value} <> 0 then {value} end"

@@ -1,6 +1,6 @@
 -- Requests that matter to an exact response cache without a limit on its entries: those that another request of the
 -- same key is near enough to, in time, for one to get the other's answer. (A limit that binds keeps all that have a key.)
--- in:  requests: rid, cache_key, ts, stored_at; is_near: which of them to keep; oldest: ts minus the time to live
+-- in:  requests: rid, cache_key, ts, stored_at; is_near: which of them to keep
 -- out: the same rows, in the order in which the replay walks them
 with placed as (
   select
