@@ -49,6 +49,10 @@ class AssumptionError(TenfoldError):
     """An assumptions or SLO file says something that cannot be used; names table, key or position."""
 
 
+class ServingError(TenfoldError):
+    """A GPU, model, fleet file, trace or benchmark of self-hosted serving cannot be used; names file, entry or key."""
+
+
 class NotEvaluable(TenfoldError):  # noqa: N818 -- not a failure: the data at hand cannot answer (exit code 3)
     """What was asked cannot be evaluated with the data at hand (CLI exit code 3)."""
 
