@@ -12,9 +12,9 @@ import pytest
 import tenfold as tf
 
 PUBLIC = (
-    "Ledger", "Log", "NotEvaluable", "Plan", "PriceBook", "Slo", "TenfoldError", "Usage",
-    "allocate", "attribute", "cache_breaks", "load", "open_log", "plan", "price", "price_book", "price_many", "review",
-    "track",
+    "Fleet", "Ledger", "Log", "NotEvaluable", "Plan", "PriceBook", "Slo", "TenfoldError", "Usage",
+    "allocate", "attribute", "cache_breaks", "load", "on_fleet", "open_log", "plan", "price", "price_book",
+    "price_many", "review", "track",
 )  # fmt: skip
 ROOT = Path(__file__).parents[1]
 

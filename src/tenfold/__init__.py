@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from tenfold.prices import PriceBook, price_book
     from tenfold.prices.single import price
     from tenfold.reviewing import review
+    from tenfold.serving.fleet import Fleet
+    from tenfold.serving.hosted import on_fleet
     from tenfold.slo import Slo
     from tenfold.usage import Usage
 
 _HOME = {
+    "Fleet": "tenfold.serving.fleet",
     "Ledger": "tenfold.ledger",
     "Log": "tenfold.logs",
     "NotEvaluable": "tenfold.errors",
@@ -35,6 +38,7 @@ _HOME = {
     "attribute": "tenfold.ledger",
     "cache_breaks": "tenfold.analysis.cache_breaks",
     "load": "tenfold.logs",
+    "on_fleet": "tenfold.serving.hosted",
     "open_log": "tenfold.logs",
     "plan": "tenfold.planning",
     "price": "tenfold.prices.single",
@@ -45,6 +49,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Fleet",
     "Ledger",
     "Log",
     "NotEvaluable",
@@ -57,6 +62,7 @@ __all__ = [
     "attribute",
     "cache_breaks",
     "load",
+    "on_fleet",
     "open_log",
     "plan",
     "price",

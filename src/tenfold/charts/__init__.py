@@ -2,6 +2,8 @@
 
 from tenfold.charts.in_flight import concurrency
 from tenfold.charts.meters import composition, meter_shares
+from tenfold.charts.serving import frontier, hourly_need, memory_split
+from tenfold.charts.serving_choices import break_even, token_budgets
 from tenfold.charts.spend import spend_per_day
 from tenfold.charts.steps import waterfall
 from tenfold.charts.svg import to_svg
@@ -11,10 +13,15 @@ __all__ = [
     "INK",
     "METER_COLOURS",
     "METER_LABELS",
+    "break_even",
     "composition",
     "concurrency",
+    "frontier",
+    "hourly_need",
+    "memory_split",
     "meter_shares",
     "spend_per_day",
     "to_svg",
+    "token_budgets",
     "waterfall",
 ]

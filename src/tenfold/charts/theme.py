@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from textwrap import wrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -62,6 +63,8 @@ WIDTH = 640
 # Altair refuses more; a chart of more than this is no chart for people either.
 MOST_ROWS = 5_000
 _TICKS = 8
+# What fits above a chart in one line.
+_TITLE_CHARACTERS = 88
 # Fonts of one width, so that labels measured here fit in any browser.
 _FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 
@@ -131,7 +134,21 @@ def dressed(chart: AnyChart) -> AnyChart:
             "symbolStrokeWidth": 0,
         },
         text={"color": INK, "fontSize": 12, "font": _FONT},
+        title={"color": INK, "fontSize": 14, "font": _FONT, "anchor": "start", "frame": "bounds", "offset": 14},
     )
+
+
+def titled(chart: AnyChart, title: str) -> AnyChart:
+    """Put the message above a chart; a long one takes two lines.
+
+    Args:
+        chart: The chart, before it is dressed.
+        title: The message.
+
+    Returns:
+        The chart.
+    """
+    return chart.properties(title=wrap(title, _TITLE_CHARACTERS))
 
 
 def in_usd(costs: pl.Series) -> pl.Series:
@@ -191,16 +208,17 @@ def highest(values: pl.Series) -> float:
     return max((float(value) for value in values), default=0.0)
 
 
-def check(frame: pl.DataFrame, chart: str, columns: Sequence[str]) -> None:
+def check(frame: pl.DataFrame, chart: str, columns: Sequence[str], *, least: int = 0) -> None:
     """Refuse a frame that cannot be drawn, before Altair does so in its own words.
 
     Args:
         frame: The data.
         chart: Name of the chart.
         columns: Columns it needs.
+        least: Rows that it needs.
 
     Raises:
-        TenfoldError: A column is missing, or there are too many rows.
+        TenfoldError: A column is missing, or there are too many rows or too few.
     """
     missing = [name for name in columns if name not in frame.columns]
     if missing:
@@ -209,6 +227,8 @@ def check(frame: pl.DataFrame, chart: str, columns: Sequence[str]) -> None:
         )
     if len(frame) > MOST_ROWS:
         raise TenfoldError(f"the {chart} chart draws at most {MOST_ROWS:,} rows, not {len(frame):,}: sum them first")
+    if len(frame) < least:
+        raise TenfoldError(f"the {chart} chart has nothing to draw: the frame has no rows")
 
 
 def lumped(frame: pl.DataFrame, column: str, sums: Sequence[str], top: int) -> tuple[pl.DataFrame, list[str]]:

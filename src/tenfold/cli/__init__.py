@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tenfold.cli import assume, cost, demo, explain, formats, levers, load, owners, price, prices, review
+from tenfold.cli import assume, cost, demo, explain, formats, levers, load, owners, price, prices, review, serving
 from tenfold.cli.common import fail
 from tenfold.errors import NotEvaluable, TenfoldError
 
@@ -30,6 +30,7 @@ app.command("review")(review.review)
 app.command("explain")(explain.explain)
 app.command("price")(price.price)
 app.add_typer(prices.app, name="prices")
+app.add_typer(serving.app, name="serving")
 
 
 def _print_version(asked: bool) -> None:

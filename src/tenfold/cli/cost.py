@@ -29,11 +29,14 @@ from tenfold.cli.common import (
     print_json,
     report_zone,
 )
+from tenfold.cli.serving_fleet import FleetFile, fleet_line, laid_on
 from tenfold.errors import AssumptionError, NotEvaluable, near
 from tenfold.ledger import Composition, Costs, Ledger, attribute, check_dimensions, grain_text
+from tenfold.ledger.charges import charge_rows
 from tenfold.logs.owning import owner_state
 from tenfold.money import usd_text
 from tenfold.owners import METHODS
+from tenfold.serving.hosted import HostedLedger
 
 _AS_SET = "toml"  # the method that the settings name
 _NAMED = 4  # groups without a price that are named on the screen; --json has all
@@ -69,6 +72,7 @@ def cost(
             help="Allocate shared costs to the other teams: usage, even, fixed; or toml, as tenfold.toml says.",
         ),
     ] = None,
+    fleet: FleetFile = None,
     json: Json = False,
 ) -> None:
     """Show what the log cost: exact, grouped, with the share that has no price named beside the total."""
@@ -84,9 +88,10 @@ def cost(
         until=instant(to, local, "--to"),
         zone=local,
     )
+    ledger = laid_on(ledger, fleet)
     allocated = None if allocate is None else _allocated(ledger, columns, allocate)
     mix = ledger.composition(columns) if allocated is None else allocated.mix
-    if not mix.frame["rows_seen"].sum():
+    if not mix.frame["rows_seen"].sum() and not ledger.charges_pusd:
         raise NotEvaluable(_empty(ledger))
     if json:
         print_json(document(ledger, mix, allocated))
@@ -129,8 +134,9 @@ def document(ledger: Ledger, mix: Composition, allocated: Allocation | None = No
     if allocated is not None:
         rows = [{**row, **more} for row, more in zip(own["rows"], allocated.rows(), strict=True)]
         own |= {"allocation": allocated.as_dict(), "rows": rows}
+    own["rows"] += _charged(ledger, mix)
     return {
-        "total_usd": None if coverage.is_unpriced else usd_text(mix.total_pusd),
+        "total_usd": None if coverage.is_unpriced and not ledger.charges else usd_text(_total(ledger, mix)),
         "requests": coverage.requests,
         "coverage": coverage.as_dict(),
         "card_version": ledger.book.version,
@@ -140,7 +146,32 @@ def document(ledger: Ledger, mix: Composition, allocated: Allocation | None = No
         "by": list(mix.by),
         "owners": {**owner_state(ledger.log.store).as_dict(), **_owned(mix)},
         **own,
+        **_fleet(ledger),
     }
+
+
+def _total(ledger: Ledger, mix: Composition) -> int:
+    return mix.total_pusd + ledger.charges_pusd
+
+
+def _fleet(ledger: Ledger) -> dict[str, Any]:
+    """Give what the fleet costs, and what of it no request carries."""
+    if not isinstance(ledger, HostedLedger):
+        return {}
+    return {
+        "fleet_usd": usd_text(ledger.bill_pusd),
+        "idle_usd": usd_text(ledger.idle_pusd),
+        "fleet_notes": [*ledger.notes, *(note for one in ledger.hosted for note in one.notes)],
+    }
+
+
+def _charged(ledger: Ledger, mix: Composition) -> list[dict[str, Any]]:
+    """Give charges as rows of their own, so that rows sum to the total."""
+    return [
+        {**dict(zip(mix.by, values, strict=True)), "charge": one.what, "requests": 0, "unpriced_requests": 0,
+         "cost_usd": usd_text(one.pusd)}
+        for values, one in charge_rows(ledger.charges, mix.by)
+    ]  # fmt: skip
 
 
 def _owned(mix: Composition) -> dict[str, Any]:
@@ -174,7 +205,8 @@ def show(screen: Screen, ledger: Ledger, mix: Composition, allocated: Allocation
     """
     coverage = ledger.coverage
     said = reading.read(ledger, with_concurrency=coverage.requests <= _SWEPT_AT_MOST)
-    total = "no price" if coverage.is_unpriced else display.small_dollars(mix.total_pusd)
+    is_blank = coverage.is_unpriced and not ledger.charges
+    total = "no price" if is_blank else display.small_dollars(_total(ledger, mix))
     screen.line(
         f"{total}   {display.counted(coverage.requests, 'request')}   {said.period()}   prices {ledger.book.version}",
         style="bold",
@@ -182,14 +214,10 @@ def show(screen: Screen, ledger: Ledger, mix: Composition, allocated: Allocation
     if ledger.price_at:
         screen.line(f"what-if: every request priced at {ledger.price_at.isoformat()}, not when it ran", style="yellow")
     screen.line(_coverage_line(ledger))
-    if note := owner_state(ledger.log.store).note:
-        screen.line(note, style="yellow")
-    if ledger.book.is_own:
-        for sentence in ledger.costs().sentences():
-            screen.line(sentence)
-    if mix.by and mix.total_pusd:
+    _show_prices(screen, ledger)
+    if mix.by and _total(ledger, mix):
         screen.line()
-        screen.table(_table(mix, ledger.costs(mix.by) if ledger.book.commitments else None))
+        screen.table(_table(ledger, mix, ledger.costs(mix.by) if ledger.book.commitments else None))
         screen.line("share: of the bill; the columns after it: of the row's own cost", style="dim")
         if mix.owned_ratio is not None:
             lost = display.small_dollars(mix.unowned_pusd)
@@ -200,11 +228,26 @@ def show(screen: Screen, ledger: Ledger, mix: Composition, allocated: Allocation
             for sentence in allocated.sentences():
                 screen.line(sentence)
     screen.line()
+    if ledger.charges:
+        screen.line("of what requests carry, idle time left out:", style="dim")
     for sentence in said.sentences():
         screen.line(sentence)
     for row in coverage.unpriced[:_NAMED]:
         if row["price_status"] == "unpriced_model":
             screen.line(f"not priced: {row['reason']}", style="yellow")
+
+
+def _show_prices(screen: Screen, ledger: Ledger) -> None:
+    """Print what the prices are besides a list: a fleet, owners' mappings that changed, prices of your own."""
+    if isinstance(ledger, HostedLedger):
+        screen.line(fleet_line(ledger))
+        for note in ledger.notes:
+            screen.line(note, style="yellow")
+    if note := owner_state(ledger.log.store).note:
+        screen.line(note, style="yellow")
+    if ledger.book.is_own:
+        for sentence in ledger.costs().sentences():
+            screen.line(sentence)
 
 
 def _coverage_line(ledger: Ledger) -> str:
@@ -244,7 +287,7 @@ def _allocated_table(allocated: Allocation) -> Table:
     return table
 
 
-def _table(mix: Composition, costs: Costs | None) -> Table:
+def _table(ledger: Ledger, mix: Composition, costs: Costs | None) -> Table:
     groups = {
         heading: names
         for _, heading, names in display.METER_GROUPS
@@ -263,6 +306,7 @@ def _table(mix: Composition, costs: Costs | None) -> Table:
         if costs is None
         else {tuple(row[name] for name in mix.by): row["effective_pusd"] for row in costs.frame.rows(named=True)}
     )
+    total = _total(ledger, mix)
     for row in mix.ordered().rows(named=True):
         cost_pusd = int(row["cost_pusd"])
         blank = display.nothing_priced(row["requests"], row["unpriced_requests"])
@@ -272,7 +316,12 @@ def _table(mix: Composition, costs: Costs | None) -> Table:
             f"{row['requests']:,}",
             "no price" if blank else display.small_dollars(cost_pusd),
             *((_usd(effective[tuple(row[name] for name in mix.by)]),) if costs else ()),
-            "" if blank else display.percent(Fraction(cost_pusd, mix.total_pusd), 1),
+            "" if blank else display.percent(Fraction(cost_pusd, total), 1),
             *("" if not cost_pusd else display.percent(Fraction(part, cost_pusd), 1) for part in parts),
+        )
+    for values, one in charge_rows(ledger.charges, mix.by):
+        share = display.percent(Fraction(one.pusd, total), 1)
+        table.add_row(
+            *values, "0", display.small_dollars(one.pusd), *([""] * bool(costs)), share, *([""] * len(groups))
         )
     return table

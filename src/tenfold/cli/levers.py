@@ -28,6 +28,7 @@ from tenfold.cli.common import (
     print_json,
     report_zone,
 )
+from tenfold.cli.serving_fleet import FleetFile, laid_on
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import attribute
 from tenfold.money import PUSD_PER_USD, usd_text
@@ -71,6 +72,7 @@ def levers(
     track: Track = None,
     control: Control = None,
     breaks: Breaks = False,
+    fleet: FleetFile = None,
     json: Json = False,
 ) -> None:
     """Estimate every lever on this log, leave out what the SLO forbids, and rank the plan that is left."""
@@ -84,6 +86,7 @@ def levers(
         until=instant(to, local, "--to"),
         zone=local,
     )
+    ledger = laid_on(ledger, fleet)
     if track is not None:
         kept = tracking.track(_document(track), ledger, control=control)
         if json:

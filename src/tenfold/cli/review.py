@@ -10,6 +10,7 @@ import typer
 from tenfold import logs, reviewing
 from tenfold.cli.common import Db, Json, Prices, PricesOnly, Screen, Zone, book_of, print_json, report_zone
 from tenfold.cli.levers import Assume, SloFile
+from tenfold.cli.serving_fleet import FleetFile, laid_on
 from tenfold.ledger import attribute
 from tenfold.planning import plan
 from tenfold.slo import Slo
@@ -26,12 +27,14 @@ def review(
     slo: SloFile = None,
     prices: Prices = None,
     prices_only: PricesOnly = False,
+    fleet: FleetFile = None,
     json: Json = False,
 ) -> None:
     """Write the quarter's review: one HTML file that needs no network."""
     local = report_zone(zone)
     since, until = reviewing.quarter_bounds(quarter, local)
     ledger = attribute(logs.open_log(db), book_of(prices, only=prices_only), since=since, until=until, zone=local)
+    ledger = laid_on(ledger, fleet)
     found = plan(ledger, assume=assume, slo=Slo.load(slo) if slo else None)
     page = reviewing.review(ledger, found, quarter=quarter, zone=local)
     page.save(out_file)

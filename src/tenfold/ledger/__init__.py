@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from tenfold.display import UNALLOCATED, nothing_priced
+from tenfold.ledger.charges import Charge
 from tenfold.ledger.costs import Costs, costs
 from tenfold.ledger.coverage import Coverage, coverage
 from tenfold.ledger.explain import explain
@@ -27,6 +28,7 @@ from tenfold.store.engines.duckdb import DuckDBEngine
 __all__ = [
     "KEY_COLUMNS",
     "TIME_GRAINS",
+    "Charge",
     "Composition",
     "Costs",
     "Coverage",
@@ -137,11 +139,25 @@ class Ledger:
         price_at: Price everything at this one instant (a what-if), or None.
     """
 
+    charges: tuple[Charge, ...] = ()
+    """What the bill holds beside its requests; ``total_pusd`` and ``composition`` are of requests alone."""
+
     def __init__(self, log: Log, book: PriceBook, window: Window, price_at: datetime | None = None) -> None:
         self.log = log
         self.book = book
         self.window = window
         self.price_at = price_at
+
+    def within(self, window: Window) -> Ledger:
+        """Price another window of the same log.
+
+        Args:
+            window: Which requests, and how days are cut.
+
+        Returns:
+            The ledger of that window.
+        """
+        return Ledger(self.log, self.book, window, self.price_at)
 
     @contextmanager
     def session(self) -> Generator[Session]:
@@ -174,6 +190,11 @@ class Ledger:
     def total_pusd(self) -> int:
         """Cost of everything that is priced, in pUSD; read ``coverage`` with it."""
         return self.composition().total_pusd
+
+    @property
+    def charges_pusd(self) -> int:
+        """Sum of ``charges``, in pUSD."""
+        return sum(one.pusd for one in self.charges)
 
     @cached_property
     def coverage(self) -> Coverage:

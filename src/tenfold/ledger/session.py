@@ -159,19 +159,30 @@ class Session:
         Returns:
             Old price key to new one.
         """
+        return dict(zip(changes, self.add_key_list(list(changes.items())), strict=True))
+
+    def add_key_list(self, changes: Sequence[tuple[int, Mapping[str, str]]]) -> list[int]:
+        """Make price keys, several of one too.
+
+        Args:
+            changes: Pairs of a price key and the parts that change.
+
+        Returns:
+            The new price keys, in order.
+        """
         by_parts = {row[1:]: row[0] for row in self._keys}
         parts_of = {row[0]: dict(zip(KEY_COLUMNS, row[1:], strict=True)) for row in self._keys}
         known = len(self._keys)
-        made: dict[int, int] = {}
+        made: list[int] = []
         days: dict[int, tuple[object, ...]] = {}
-        for key, change in changes.items():
+        for key, change in changes:
             new = {**parts_of[key], **change}
             parts = (new["provider"], new["model"], new["service_tier"], new["region"])
             if parts not in by_parts:
                 by_parts[parts] = max(row[0] for row in self._keys) + 1
                 self._keys.append((by_parts[parts], *parts))
-            made[key] = by_parts[parts]
-            days[made[key]] = (*days.get(made[key], ()), *self._days.get(key, ()))
+            made.append(by_parts[parts])
+            days[made[-1]] = (*days.get(made[-1], ()), *self._days.get(key, ()))
         self.add_days(days, is_new=len(self._keys) > known)
         return made
 

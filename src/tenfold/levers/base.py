@@ -14,6 +14,7 @@ from tenfold.levers.values import Range, Reader, Value
 from tenfold.slo import Slo
 
 if TYPE_CHECKING:
+    from tenfold.levers.sites import Sites
     from tenfold.levers.tally import Tally
 
 Status: TypeAlias = Literal["ok", "no_assumption", "nothing_eligible", "vetoed", "excluded", "not_measurable"]
@@ -30,6 +31,7 @@ class Stage(IntEnum):
     OUTPUT = 4
     PREFIX = 5
     TIER = 6
+    HOSTING = 7
 
 
 class Assumption(NamedTuple):
@@ -121,6 +123,8 @@ class Bill:
         columns: Its columns.
         fixed_pusd: Fixed charges over the window, in pUSD.
         filled: Column to the number of billed requests in which it holds something, as far as counted.
+        slo: The service levels.
+        sites: Where self-hosted models run, and what they would cost elsewhere; None without a fleet.
         settled: What the lever that made this bill has a changed request cost: SQL of ``new_pusd`` and ``own_pusd``; as
             priced for most.
     """
@@ -131,6 +135,8 @@ class Bill:
     fixed_pusd: int = 0
     settled: str = "new_pusd"
     filled: Mapping[str, int] = field(default_factory=dict[str, int])
+    slo: Slo = field(default_factory=Slo)
+    sites: Sites | None = None
 
 
 class Advice(NamedTuple):
@@ -246,6 +252,14 @@ class Marking(Protocol):
             Column of ``lever_base`` (begins with the lever's name) to a SQL expression over requests.
         """
         ...
+
+
+@runtime_checkable
+class Meeting(Protocol):
+    """A lever whose saving others change without taking its traffic."""
+
+    meets: tuple[str, ...]
+    """Names of those levers."""
 
 
 class Lever(Change, Protocol):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from tenfold.errors import AssumptionError, StepError
 from tenfold.ledger.session import Session
 from tenfold.levers.base import Assumed, Bill, Change, Judged, Lever, Marking
+from tenfold.levers.sites import Sites
 from tenfold.levers.tally import Tally
 from tenfold.levers.values import Predicate
 from tenfold.prices.meters import Meter
@@ -53,7 +54,15 @@ def mark_allowed(lever: str) -> str:
     return f"allowed_{lever}"
 
 
-def own_bill(session: Session, levers: Sequence[Lever], assumed: Mapping[str, Assumed], slo: Slo) -> Bill:
+def own_bill(
+    session: Session,
+    levers: Sequence[Lever],
+    assumed: Mapping[str, Assumed],
+    slo: Slo,
+    *,
+    sites: Sites | None = None,
+    fixed_pusd: int = 0,
+) -> Bill:
     """Price the log once, with what each lever may touch decided on the requests as logged.
 
     Args:
@@ -61,6 +70,8 @@ def own_bill(session: Session, levers: Sequence[Lever], assumed: Mapping[str, As
         levers: The levers.
         assumed: What is assumed for each.
         slo: The service levels.
+        sites: Where self-hosted models run; None without a fleet.
+        fixed_pusd: Charges that hang on no request, in pUSD.
 
     Returns:
         The log's own bill: one row a request of the window, in ``lever_base``; the log itself is in ``lever_log``.
@@ -109,7 +120,8 @@ def own_bill(session: Session, levers: Sequence[Lever], assumed: Mapping[str, As
     )
     whole = (*VERSION_HEAD, "price_status", "is_billed", "feature", "team", "model", *kept, *SHARED_MARKS, "cost_pusd")
     needs = {column for one in levers for group in one.needs for column in group}
-    return Bill(session, "lever_base", whole, filled=_counted(session, {*needs, *_OFTEN_ASKED}))
+    filled = _counted(session, {*needs, *_OFTEN_ASKED})
+    return Bill(session, "lever_base", whole, fixed_pusd, filled=filled, slo=slo, sites=sites)
 
 
 def _try(session: Session, lever: str, key: str, predicate: str) -> None:

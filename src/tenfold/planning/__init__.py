@@ -16,13 +16,15 @@ from tenfold.levers import LEVERS, Estimate, Lever, Look
 from tenfold.levers.assume import Assumptions, assumptions
 from tenfold.levers.matching import unknown_in, unknown_values
 from tenfold.levers.repricing import own_bill
+from tenfold.levers.sites import Sites
 from tenfold.logs.owning import owner_state
 from tenfold.planning.attribution import last_in, shapley
 from tenfold.planning.estimating import Standing, estimate, giving_way, left_out, nothing
-from tenfold.planning.noting import in_each_others_way, price_changes
+from tenfold.planning.noting import freed_on_fleet, in_each_others_way, price_changes
 from tenfold.planning.plan_result import Plan
 from tenfold.planning.portfolio import Portfolio
 from tenfold.planning.tracking import Promised, Tracked, promised, track
+from tenfold.serving.hosted import HostedLedger
 from tenfold.slo import Slo
 from tenfold.store.engines import Engine
 
@@ -57,7 +59,9 @@ def plan(
     with ledger.session() as session:
         _has_requests(session.engine)
         own = assumed.levers
-        bill = own_bill(session, levers, own, limits)
+        fixed = sum(charge.pusd for charge in ledger.charges)
+        sites = Sites(session, ledger.hosted, limits) if isinstance(ledger, HostedLedger) else None
+        bill = own_bill(session, levers, own, limits, sites=sites, fixed_pusd=fixed)
         verdicts = {lever.name: lever.judge(bill, own[lever.name]) for lever in levers}
         wished = left_out(assumed, [one.name for one in levers])
         portfolio = Portfolio(bill, levers, own, verdicts, frozenset(wished), assumed.plan)
@@ -134,7 +138,7 @@ def _planned(
         card_version=ledger.book.version,
         log_hash=ledger.log.log_hash,
         zone=ledger.window.zone,
-        notes=(*notes, *in_each_others_way(best)),
+        notes=(*notes, *in_each_others_way(best), *freed_on_fleet(portfolio.bill, portfolio.names)),
         promised=promised(ledger, _left_by(portfolio, best, "feature")) if best else Promised(),
     )
 

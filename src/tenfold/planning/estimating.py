@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from tenfold.levers import Estimate, Judged, Lever, Look, Saving
 from tenfold.levers.assume import Assumptions, described
-from tenfold.levers.base import Status
+from tenfold.levers.base import Meeting, Status
 from tenfold.money import PUSD_PER_USD, shown
 from tenfold.planning.intervals import MIN_DAYS
 from tenfold.planning.portfolio import Portfolio
@@ -99,7 +99,7 @@ def estimate(lever: Lever, look: Look, portfolio: Portfolio, assumed: Assumption
         baseline=_BASELINE,
         rule_of_thumb=lever.rule_of_thumb,
         assumptions=tuple(described(lever, own)),
-        conflicts=lever.conflicts,
+        conflicts=(*lever.conflicts, *(lever.meets if isinstance(lever, Meeting) else ())),
         evidence=look.evidence,
         effort_days=float(own.effort_days),
         risk=lever.risk,
@@ -143,7 +143,11 @@ def _not_worth_it(name: str, portfolio: Portfolio, assumed: Assumptions, best: f
     if low is None or (saving.mid or 0) <= 0:
         return ""
     months = assumed.plan.horizon_months
-    saved = shown(round(portfolio.projected(low, months)))
+    beside = ""
+    if portfolio.net(frozenset({name}), assumed.plan) > 0:  # on its own it would be worth its while
+        low = (portfolio.saving(best | {name}).low or 0) - (portfolio.saving(best).low or 0)
+        beside = f" beside {', '.join(sorted(best))}"
+    saved = f"{shown(round(portfolio.projected(low, months)))}{beside}"
     taken = shown(round(portfolio.cost_of(frozenset({name}), assumed.plan)))
     own = assumed.levers[name]
     work = f"{float(own.effort_days):g} d of work at {_plain_dollars(assumed.plan.day_rate_pusd)} a day"

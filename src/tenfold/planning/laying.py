@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -184,6 +184,9 @@ class Tables:
         own = (knob for other in self.wanted[place:] for knob in other.judged.knobs)
         return (*self._shared, *dict.fromkeys((*lasting, *own)))
 
+    def _of(self, versions: str, columns: tuple[str, ...]) -> Bill:
+        return replace(self.bill, requests=versions, columns=columns, fixed_pusd=0)
+
     def _lay(self, by: tuple[str, ...]) -> None:
         """Lay the first version of every request that a lever changes, or charges for."""
         views = [(one, f"j{one.bit}") for one in self.wanted]
@@ -235,13 +238,13 @@ class Tables:
         else:
             engine.step(given, f"select {', '.join(columns)} from {rows} where (reach & {one.bit}) <> 0")
         table = f"{self.alone(one)}_laid" if is_laid else self.alone(one)
-        self.fixed[one.name] = changed(one.lever, Bill(self.bill.session, given, columns), one.assumed, table, one.bit)
+        self.fixed[one.name] = changed(one.lever, self._of(given, columns), one.assumed, table, one.bit)
 
     def _pull(self, one: Wanted) -> None:
         """Make a lever's versions of what the levers before it have left; those of the log as it is are there."""
         given, table = f"lever_given_{one.name}{self.suffix}_sets", f"lever_sets_{one.name}{self.suffix}"
         if self._give(one, given):
-            bill = Bill(self.bill.session, given, self._columns(one))
+            bill = self._of(given, self._columns(one))
             # what no lever after it reads is only summed, once
             is_read = one is not self.wanted[-1]
             changed(one.lever, bill, one.assumed, table, one.bit, materialised=is_read)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import polars.selectors as cs
 
 from tenfold.ledger import Session
+from tenfold.levers import Bill
 from tenfold.money import shown
 
 _SHOWN = 3
@@ -19,6 +20,19 @@ _CHANGED = (
 _LATE = (
     "skip and batch_api: an answer of a batch comes up to a day later, so what skip stores of batched requests serves "
     "later than here; send to batch what skip does not answer, or leave its features out of [batch_api]"
+)
+
+_FREED = (
+    "{}: what these take off self-hosted requests is GPU time at the fleet's rates; the GPUs are paid all the same "
+    "until whole replicas go, which continuous_batching sizes by the log as it is"
+)
+_FULLER = (
+    "continuous_batching and prefix_cache: fuller batches take the memory in which the engine keeps prefixes, so fewer "
+    "reads stay cached; see kv_share_of_batches, and compare the engine's hit rate before and after"
+)
+_DRAFTS = (
+    "continuous_batching and speculate: drafts pay at small batches, and fuller ones take that away; together they are "
+    "valued at the batch that is planned with"
 )
 
 
@@ -67,4 +81,33 @@ def in_each_others_way(names: Collection[str]) -> list[str]:
     Returns:
         Sentences.
     """
-    return [_LATE] if {"skip", "batch_api"} <= set(names) else []
+    pairs = (("skip", "batch_api", _LATE), ("continuous_batching", "prefix_cache", _FULLER),
+             ("continuous_batching", "speculate", _DRAFTS))  # fmt: skip
+    return [said for first, second, said in pairs if {first, second} <= set(names)]
+
+
+def freed_on_fleet(bill: Bill, names: Collection[str]) -> list[str]:
+    """Say which levers save time of GPUs that are paid for anyway.
+
+    Args:
+        bill: The log's own bill, with what the levers judged.
+        names: Levers that have judged.
+
+    Returns:
+        One sentence naming them; none where there is nothing to say.
+    """
+    sites = bill.sites
+    keys = [] if sites is None else [str(key) for place in sites.places for key in place.keys]
+    if sites is None or not keys:
+        return []
+    touching = [
+        name
+        for name in sorted(set(names) - sites.names)
+        if len(
+            bill.session.engine.fetch(
+                f"select 1 as one from lever_judgement_{name} as j join lever_base as b on j.rid = b.rid "
+                f"where j.fate = 'touched' and b.price_key in ({', '.join(keys)}) limit 1"
+            )
+        )
+    ]
+    return [_FREED.format(", ".join(touching))] if touching else []

@@ -207,7 +207,7 @@ class Portfolio:
             then, fixed = self._left(names, "mid")
             blocks = {block: self._now.get(block, 0) - then.get(block, 0) for block in {*self._now, *then}}
             ends = () if not self._is_ranged(names) else (self.value(names, "low"), self.value(names, "high"))
-            self._savings[names] = self._interval(blocks, fixed, ends)
+            self._savings[names] = self._interval(blocks, fixed - self.bill.fixed_pusd, ends)
         return self._savings[names]
 
     def alone(self, name: str) -> Saving:
@@ -386,7 +386,11 @@ class Portfolio:
             scenario = "mid"
         if (names, scenario) not in self._blocks:
             versions = self._version(scenario)
-            fixed = self.bill.fixed_pusd + sum(versions.fixed[name] for name in names)
+            sites = self.bill.sites
+            apart = names if sites is None else names - sites.names
+            fixed = self.bill.fixed_pusd + sum(versions.fixed[name] for name in apart)
+            if sites is not None:  # what is done to the same GPUs does not add up
+                fixed += sites.charge(names & sites.names, scenario)
             self._blocks[names, scenario] = (self._whole(versions.blocks(names)), fixed)
         return self._blocks[names, scenario]
 

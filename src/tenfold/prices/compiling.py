@@ -111,16 +111,17 @@ def laid_over(under: PriceBook, files: Files) -> PriceBook:
     )
 
 
-def with_price(book: PriceBook, place: str, raw: dict[str, Any]) -> PriceBook:
+def with_price(book: PriceBook, place: str, raw: dict[str, Any], *, version: str = "") -> PriceBook:
     """Give a book the prices of one more provider, which no file has: a model that one means to host, say.
 
     Args:
         book: The book.
         place: Where the prices are written, for errors.
         raw: Keys of a price file, as TOML gives them.
+        version: Version of the book that is made; by default that of the book.
 
     Returns:
-        A book of the same version with those price lists too, in its list prices as well.
+        A book with those price lists too, in its list prices as well.
 
     Raises:
         PriceFileError: Something in it cannot be used, or the book has prices of that provider; names the place.
@@ -139,7 +140,7 @@ def with_price(book: PriceBook, place: str, raw: dict[str, Any]) -> PriceBook:
             {**under.ids, **made.ids},
             under.patterns,
             under.regions,
-            under.version,
+            version or under.version,
             under.commitments,
             listed,
             under.caching,

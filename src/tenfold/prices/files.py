@@ -10,6 +10,8 @@ from pathlib import Path
 from tenfold.errors import PriceFileError
 
 CACHING = "caching.toml"
+# What self-hosting is computed from: no token price, so no card changes with it.
+HOSTING = ("gpus.toml", "gpu_prices.toml", "models.toml", "frameworks.toml")
 
 
 def shipped() -> Traversable:
@@ -66,10 +68,12 @@ def version_of(files: list[tuple[str, bytes]]) -> str:
         files: Pairs of name and bytes.
 
     Returns:
-        Twelve hexadecimal digits of the SHA-256 over names and contents.
+        Twelve hexadecimal digits of the SHA-256 over names and contents of all that token prices come from.
     """
     digest = hashlib.sha256()
     for name, content in files:
+        if name in HOSTING:
+            continue
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()[:12]

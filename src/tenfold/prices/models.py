@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from tenfold.errors import PriceFileError, near
 from tenfold.money import EXACT, rate_pusd
+from tenfold.prices.files import HOSTING
 from tenfold.prices.meters import UNCACHED_INPUT, meters
 
 
@@ -210,8 +211,8 @@ def decimal(text: str) -> Decimal:
 
 # Files of a price folder that hold no prices of a provider.
 OTHER_FILES = (
-    *("meters.toml", "caching.toml", "gpus.toml", "gpu_prices.toml", "models.toml"),
-    *("contract.toml", "currencies.toml"),
+    *("meters.toml", "caching.toml", "contract.toml", "currencies.toml"),
+    *HOSTING,
 )
 
 
@@ -315,13 +316,14 @@ def _place(table: str, number: int, entry: Mapping[str, Any]) -> str:
 
 
 def _known_keys(name: str, where: str, raw: Mapping[str, Any], kind: type[BaseModel]) -> None:
+    known = [field.alias or own for own, field in kind.model_fields.items()]
     for key in raw:
-        if key not in kind.model_fields:
+        if key not in known:
             at = f"{name}, {where}" if where else PurePath(name).name
-            raise PriceFileError(f'{at}: unknown key "{key}".{near(key, kind.model_fields)}')
+            raise PriceFileError(f'{at}: unknown key "{key}".{near(key, known)}')
 
 
-_TABLES = ("region_factor", "region_alias", "discount", "commitment", "rate", "rule")
+_TABLES = ("region_factor", "region_alias", "discount", "commitment", "rate", "rule", "pool")
 
 
 def _explain(error: ValidationError, raw: Mapping[str, Any]) -> str:

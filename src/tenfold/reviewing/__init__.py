@@ -102,7 +102,7 @@ def review(
     need("jinja2", "altair", "great_tables", "vl_convert", what="a review")
     chosen = read_quarter(quarter, zone or ledger.window.zone)
     document = None if plan is None else plan if isinstance(plan, Mapping) else plan.as_dict()
-    facts = Facts(Ledger(ledger.log, ledger.book, chosen.window, ledger.price_at), document, chosen)
+    facts = Facts(ledger.within(chosen.window), document, chosen)
     if facts.reading.first is None:
         raise NotEvaluable(_nothing(ledger, facts))
     made = [maker(facts) for maker in SECTIONS]

@@ -18,6 +18,9 @@ _STEPS = (
     "cells_requests", "cells_cube", "cells_grouped", "cells_mixed", "priced", "totals", "token_mix", "calls",
     "concurrency",
 )  # fmt: skip
+_FLEET_STEPS = (
+    "fleet_timed", "fleet_requests", "fleet_tally", "fleet_spans", "fleet_levels", "fleet_busy", "fleet_profile",
+)  # fmt: skip
 
 
 def section(facts: Facts) -> Section:
@@ -40,7 +43,7 @@ def section(facts: Facts) -> Section:
         Prose(
             "The text that ran, before the window's bounds and the view names were put in. Folded away; not printed."
         ),
-        *(Text(name, _shown(name, facts.reading.meters)) for name in _steps(facts.plan)),
+        *(Text(name, _shown(name, facts.reading.meters)) for name in _steps(facts)),
     ]
     return Section("appendix", "Appendix", tuple(blocks))
 
@@ -94,11 +97,13 @@ def _pairs(table: object) -> str:
     return ", ".join(f"{key} ({value})" if " " in value else f"{key} {value}" for key, value in said.items())
 
 
-def _steps(plan: Mapping[str, Any] | None) -> list[str]:
-    """Name the steps behind this review, those of the levers' evidence included."""
+def _steps(facts: Facts) -> list[str]:
+    """Name the steps behind this review, those of a fleet and of the levers' evidence included."""
+    plan = facts.plan
+    fleet = _FLEET_STEPS if facts.ledger.charges else ()
     levers: Sequence[Mapping[str, Any]] = () if plan is None else plan["levers"]
     seen = [str(fact["step"]) for lever in levers for fact in lever["evidence"] or () if "step" in fact]
-    return [name for name in dict.fromkeys((*_STEPS, *seen)) if _is_step(name)]
+    return [name for name in dict.fromkeys((*_STEPS, *fleet, *seen)) if _is_step(name)]
 
 
 def _shown(name: str, occurring: Iterable[str]) -> str:

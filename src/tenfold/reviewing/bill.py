@@ -11,6 +11,7 @@ from tenfold.display import absent, percent, sentence
 from tenfold.money import shown
 from tenfold.reviewing.facts import Facts
 from tenfold.reviewing.page import Block, Grid, Heading, Lines, Made, Picture, Section, Skipped
+from tenfold.serving.hosted import HostedLedger
 
 _TABLED = ("team", "model", "feature", "service_tier")
 
@@ -25,10 +26,14 @@ def section(facts: Facts) -> Section | Skipped:
         The section; skipped where nothing is priced.
     """
     reading = facts.reading
-    if not reading.spend_pusd:
+    if not reading.spend_pusd and not facts.ledger.charges:
         return Skipped("Composition", "nothing in this quarter costs anything; see coverage")
-    blocks: list[Block] = [_by_meter(facts), Lines(tuple(map(sentence, reading.sentences())), "made-reading")]
+    blocks: list[Block] = [_by_meter(facts)] if reading.spend_pusd else []
+    blocks.append(Lines(tuple(map(sentence, reading.sentences())), "made-reading"))
     made = [_METERS]
+    if isinstance(facts.ledger, HostedLedger):
+        blocks += [Heading("GPUs of your own"), Lines(tuple(map(sentence, _fleet(facts.ledger))), "made-fleet")]
+        made.append(_FLEET)
     if facts.ledger.book.is_own:
         costs = facts.ledger.costs()
         blocks += [
@@ -50,6 +55,32 @@ _METERS = Made(
     "Tokens are cut into meters that do not overlap, so the parts sum to the spend to the picodollar.",
     "totals",
 )
+
+
+_FLEET = Made(
+    "made-fleet",
+    "GPUs of your own",
+    "The fleet's bill is GPUs x price x hours. The share of the replicas' time in which a request was under way is "
+    "carried by the self-hosted requests, by the GPU time of a computed, a cached and an output token; rates are "
+    "rounded down to the picodollar a token, and the rest is idle: requests and idle time sum to the bill exactly. "
+    "Where requests have no duration, the busy share is modelled from arrivals and the line says so.",
+    "fleet_busy",
+)
+
+
+def _fleet(ledger: HostedLedger) -> list[str]:
+    """Say what each model's pools cost, how busy they were, and what a token cost."""
+    said: list[str] = []
+    for one in ledger.hosted:
+        idle = f"{shown(one.idle_pusd)} of it idle"
+        sums = " + ".join(pool.sum_text(one.since, one.until) for pool in one.pools)
+        busy = f"busy {percent(one.busy_ratio)} ({one.label})"
+        line = f"pools of {one.model}: {sums} = {shown(one.bill_pusd)}, {idle}; {busy}"
+        if one.demand.requests:
+            rates = " / ".join(shown(rate * 10**6, 3) for rate in one.rates)
+            line += f"; per million tokens computed / cached / output {rates}"
+        said.append(line)
+    return [*said, *(f"pools of {one.model}: {note}" for one in ledger.hosted for note in one.notes), *ledger.notes]
 
 
 _COSTS = Made(

@@ -64,7 +64,8 @@ class Facts:
             return ()
         found: list[str] = []
         spend = plan["spend_usd"]
-        here = None if self.reading.coverage.is_unpriced else self.reading.spend_pusd
+        is_blank = self.reading.coverage.is_unpriced and not self.ledger.charges
+        here = None if is_blank else self.reading.spend_pusd + self.ledger.charges_pusd
         if (None if spend is None else Fraction(spend) * PUSD_PER_USD) != here:
             own = "nothing priced" if here is None else shown(here)
             found.append(f"made on {dollars(spend)} of spend, not on this quarter's {own}")

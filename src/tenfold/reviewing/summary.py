@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from tenfold.display import dollars, percent, sentence
@@ -31,6 +32,10 @@ def section(facts: Facts) -> Section:
             "made-coverage",
         ),
     ]
+    if facts.ledger.charges:
+        idle = facts.ledger.charges_pusd
+        share = percent(Fraction(idle, whole)) if (whole := reading.spend_pusd + idle) else "none"
+        tiles.append(Tile("idle GPUs", shown(idle), f"beside the spend; {share} of both", "made-fleet"))
     if facts.plan is not None:
         tiles.append(_foreign_tile(facts) if facts.differences else _plan_tile(facts.plan))
     blocks: list[Block] = [Tiles(tuple(tiles)), Lines(tuple(map(sentence, reading.sentences()[:3])), "made-reading")]

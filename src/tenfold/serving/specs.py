@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field, field_validator
 
 from tenfold.errors import ServingError, near
 from tenfold.prices.files import shipped
 from tenfold.prices.models import Strict, parse_as
+from tenfold.serving import hf_config
+from tenfold.serving.model_spec import ModelSpec, Number
 
 GPUS = "gpus.toml"
 MODELS = "models.toml"
-
-
-def _number(value: object) -> object:
-    # TOML is read with exact decimals; sizes and speeds are no money
-    return float(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else value
-
-
-Number = Annotated[float, BeforeValidator(_number)]
 
 
 class Scheme(NamedTuple):
@@ -68,6 +62,7 @@ KV: Mapping[str, Scheme] = {
         Scheme("fp16", Fraction(16), "bf16", "float16"),
         Scheme("fp8", Fraction(8), "fp8", "8-bit floats"),
         Scheme("int8", Fraction(8), "int8", "8-bit integers"),
+        Scheme("int4", Fraction(17, 4), "bf16", "4-bit integers, 16-bit scale and zero point a head of 128: 4.25 bits"),
         Scheme("fp4", Fraction(9, 2), "fp4", "NVFP4, an 8-bit scale per 16 numbers: 4.5 bits"),
     )
 }
@@ -81,11 +76,18 @@ class Gpu(Strict):
     vendor: Literal["nvidia", "amd"]
     memory_gb: Number = Field(gt=0)
     bandwidth_gb_per_s: Number = Field(gt=0)
-    tflops: dict[str, Number]
+    tflops: dict[Literal["bf16", "fp8", "int8", "fp4"], Number]
     link_gb_per_s: Number = Field(gt=0)
     source: str = Field(min_length=1)
     checked: date
     note: str = ""
+
+    @field_validator("tflops")
+    @classmethod
+    def _has_16_bits(cls, value: dict[str, float]) -> dict[str, float]:
+        if "bf16" not in value or min(value.values()) <= 0:
+            raise ValueError("needs a rate for bf16, to which others are unpacked, and none of 0")
+        return value
 
     @property
     def memory_bytes(self) -> float:
@@ -97,7 +99,7 @@ class Gpu(Strict):
         """Bytes a second between memory and cores."""
         return self.bandwidth_gb_per_s * 1e9
 
-    def flops(self, precision: str) -> float:
+    def flops(self, precision: Literal["bf16", "fp8", "int8", "fp4"]) -> float:
         """Give the dense rate of a precision; where the GPU has none, of bf16, to which weights are unpacked.
 
         Args:
@@ -108,53 +110,6 @@ class Gpu(Strict):
         """
         # FP4 weights on a GPU without FP4 units are multiplied in FP8 at best; engines take 16 bits
         return self.tflops.get(precision, self.tflops["bf16"]) * 1e12
-
-
-class Layers(Strict):
-    """A group of alike layers: how many, and how far back they attend (0: to the start)."""
-
-    count: int = Field(gt=0)
-    window: int = Field(default=0, ge=0)
-    kind: Literal["full", "sliding", "linear"] = "full"
-
-
-class ModelSpec(Strict):
-    """One ``[[model]]`` table: what memory and time follow from."""
-
-    name: str = Field(min_length=1)
-    aliases: list[str] = Field(default=[])
-    params: Number = Field(gt=0)
-    active_params: Number | None = Field(default=None, gt=0)
-    layers: list[Layers]
-    hidden: int = Field(gt=0)
-    q_heads: int = Field(gt=0)
-    kv_heads: int = Field(gt=0)
-    head_dim: int = Field(gt=0)
-    kv_latent: int = Field(default=0, ge=0)
-    """MLA: numbers kept a token and layer (latent and rotary part) in place of keys and values."""
-    experts: int = Field(default=0, ge=0)
-    experts_per_token: int = Field(default=0, ge=0)
-    expert_params: Number = Field(default=0, ge=0)
-    """Parameters in routed experts, all of them together."""
-    max_context: int = Field(default=0, ge=0)
-    source: str = Field(min_length=1)
-    checked: date
-    note: str = ""
-
-    @property
-    def layer_count(self) -> int:
-        """Layers of every kind."""
-        return sum(one.count for one in self.layers)
-
-    @property
-    def active(self) -> float:
-        """Parameters that one token is multiplied with."""
-        return self.active_params or self.params
-
-    @property
-    def is_moe(self) -> bool:
-        """Whether a token is multiplied with a part of the parameters only."""
-        return self.experts > 0
 
 
 class _Gpus(Strict):
@@ -169,14 +124,17 @@ def gpu(name: str) -> Gpu:
     """Find a GPU.
 
     Args:
-        name: Name or alias, in any case.
+        name: Name or alias, in any case; or the path of a TOML file with one ``[[gpu]]`` table of one's own.
 
     Returns:
         Its data.
 
     Raises:
-        ServingError: It is not in ``pricing/gpus.toml``.
+        ServingError: It is not in ``pricing/gpus.toml``, or the file cannot be read.
+        PriceFileError: The file's table cannot be used; names the key.
     """
+    if name.endswith(".toml"):
+        return _only(parse_as(name, _own(name), _Gpus, {"gpu": Gpu}).gpu, name)
     return _found(name, _gpus(), "GPU", GPUS)
 
 
@@ -184,14 +142,20 @@ def model(name: str) -> ModelSpec:
     """Find a model.
 
     Args:
-        name: Hugging Face id, short name or alias, in any case.
+        name: Hugging Face id, short name or alias, in any case; or the path of a ``config.json``, of its folder, or of
+            a TOML file with one ``[[model]]`` table of one's own.
 
     Returns:
         Its dimensions.
 
     Raises:
-        ServingError: It is not in ``pricing/models.toml``.
+        ServingError: It is not in ``pricing/models.toml``, or the config cannot be used.
+        PriceFileError: The file's table cannot be used; names the key.
     """
+    if name.endswith(".toml"):
+        return _only(parse_as(name, _own(name), _Models, {"model": ModelSpec}).model, name)
+    if name.endswith(".json") or (name.strip().lower() not in _models() and (Path(name) / "config.json").is_file()):
+        return hf_config.read(Path(name))
     return _found(name, _models(), "model", MODELS)
 
 
@@ -210,18 +174,33 @@ def scheme(name: str, known: Mapping[str, Scheme], what: str) -> Scheme:
         ServingError: There is none of that name.
     """
     if name.lower() not in known:
-        raise ServingError(f'{what} "{name}" is not known{near(name, known)}. Known: {", ".join(known)}')
+        raise ServingError(f'{what} "{name}" is not known.{near(name, known)} Known: {", ".join(known)}')
     return known[name.lower()]
 
 
 _Spec = TypeVar("_Spec", Gpu, ModelSpec)
+_OWN = {GPUS: "TOML file with a [[gpu]] table", MODELS: "config.json, or of a TOML file with a [[model]] table,"}
+
+
+def _own(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ServingError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _only(specs: Sequence[_Spec], path: str) -> _Spec:
+    if len(specs) != 1:
+        raise ServingError(f"{path}: holds {len(specs)} tables; one is wanted")
+    return specs[0]
 
 
 def _found(name: str, known: Mapping[str, _Spec], what: str, file: str) -> _Spec:
     found = known.get(name.strip().lower())
     if found is None:
         raise ServingError(
-            f'{what} "{name}" is not in pricing/{file}{near(name.lower(), known)}. Add an entry there, with its source'
+            f'{what} "{name}" is not in pricing/{file}.{near(name.lower(), known)} Give the path of a '
+            f"{_OWN[file]} that describes it"
         )
     return found
 
@@ -229,7 +208,8 @@ def _found(name: str, known: Mapping[str, _Spec], what: str, file: str) -> _Spec
 def _by_name(specs: Iterable[_Spec], file: str) -> dict[str, _Spec]:
     found: dict[str, _Spec] = {}
     for spec in specs:
-        for name in (spec.name, *spec.aliases):
+        # a model is known without its organisation too
+        for name in dict.fromkeys((spec.name, spec.name.rpartition("/")[2], *spec.aliases)):
             if name.lower() in found:
                 raise ServingError(f'pricing/{file}: two entries are called "{name}"')
             found[name.lower()] = spec

@@ -43,12 +43,13 @@ class Concurrency:
     peak_at: datetime | None
 
 
-def concurrency(session: Session, calls: dict[str, Any]) -> Concurrency:
+def concurrency(session: Session, calls: dict[str, Any], cells: str = CELLS) -> Concurrency:
     """Sweep the session's window for requests in flight.
 
     Args:
         session: A priced look at a store.
-        calls: The row of step ``calls``.
+        calls: The row of step ``calls``, over the same cells.
+        cells: View of the requests to sweep.
 
     Returns:
         Average and peak, over buckets of five minutes, an hour or a day as the log is long.
@@ -68,7 +69,7 @@ def concurrency(session: Session, calls: dict[str, Any]) -> Concurrency:
         "buckets", pl.DataFrame({"starts_ms": starts, "ends_ms": [at + bucket_ms for at in starts]})
     )
     session.engine.register("bucket_size", pl.DataFrame({"size_ms": [bucket_ms]}))
-    frame = session.engine.fetch(steps.filled("concurrency", cells=CELLS)).select(
+    frame = session.engine.fetch(steps.filled("concurrency", cells=cells)).select(
         starts_at=pl.from_epoch("starts_ms", time_unit="ms").cast(pl.Datetime("us")),
         peak="peak",
         average=pl.col("busy_ms") / bucket_ms,

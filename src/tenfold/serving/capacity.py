@@ -1,0 +1,145 @@
+"""What one replica can carry under a service level, and how many replicas a demand takes."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+from tenfold.serving.memory import Deployment
+from tenfold.serving.roofline import FITTED, Constants, prefill_s, step_cost
+from tenfold.serving.speculation import Speculation, step_s
+
+
+class Load(NamedTuple):
+    """What requests look like on average.
+
+    Args:
+        input_tokens: Prompt tokens that are computed.
+        cached_tokens: Prompt tokens whose keys and values are there already.
+        output_tokens: Answer tokens.
+    """
+
+    input_tokens: float
+    cached_tokens: float
+    output_tokens: float
+
+    @property
+    def resident_tokens(self) -> float:
+        """Mean tokens that a request has in memory while it is decoded: prompt and half of the answer."""
+        return self.input_tokens + self.cached_tokens + self.output_tokens / 2
+
+
+class Pace(NamedTuple):
+    """A replica at a batch.
+
+    Args:
+        tokens_per_s: Output tokens a second, of the whole replica.
+        tpot_s: Seconds an output token.
+        ttft_s: Seconds to the first token, without queueing.
+    """
+
+    tokens_per_s: float
+    tpot_s: float
+    ttft_s: float
+
+
+class Capacity(NamedTuple):
+    """The most that a replica carries.
+
+    Args:
+        batch: Requests under way at once.
+        pace: Its pace at that batch.
+        bound: What stops a larger batch: memory, the engine's cap, or the limit on time per output token; ``missed``
+            where even one request at a time misses that limit.
+    """
+
+    batch: int
+    pace: Pace
+    bound: Literal["memory", "cap", "slo", "missed"]
+
+
+def pace(
+    one: Deployment, load: Load, batch: float, how: Speculation | None = None, constants: Constants = FITTED
+) -> Pace:
+    """Work out a replica's pace at a batch.
+
+    Args:
+        one: The replica.
+        load: What requests look like.
+        batch: Requests under way at once.
+        how: Speculation; None for none.
+        constants: Fitted constants.
+
+    Returns:
+        The pace.
+
+    Formula:
+        As ``roofline.speed``, with cached tokens read and not computed, and a step's yield of tokens with speculation.
+    """
+    cost = step_cost(one, constants)
+    prompt = prefill_s(cost, load.input_tokens, load.cached_tokens)
+    step = step_s(one, cost, batch, load.resident_tokens, how)
+    tpot = step / (how.expected_tokens if how else 1) + batch / load.output_tokens * prompt
+    first = step + prompt
+    took = first + tpot * max(load.output_tokens - 1, 0)
+    return Pace(batch * load.output_tokens / took, tpot, first)
+
+
+def capacity(
+    one: Deployment,
+    load: Load,
+    *,
+    cap: int,
+    tpot_slo_s: float | None = None,
+    how: Speculation | None = None,
+    constants: Constants = FITTED,
+) -> Capacity | None:
+    """Find the largest batch that memory, the engine's cap and the limit on time per output token leave.
+
+    Args:
+        one: The replica.
+        load: What requests look like.
+        cap: Most requests that the engine runs at once.
+        tpot_slo_s: Limit on seconds an output token; None for none.
+        how: Speculation; None for none.
+        constants: Fitted constants.
+
+    Returns:
+        The capacity; None where the model, or a single request, does not fit.
+    """
+    in_memory = math.floor(one.concurrency(load.resident_tokens))
+    if in_memory < 1:
+        return None
+    most = min(in_memory, cap)
+    bound: Literal["memory", "cap", "slo", "missed"] = "memory" if in_memory <= cap else "cap"
+
+    def at(batch: int) -> Pace:
+        return pace(one, load, batch, how, constants)
+
+    if tpot_slo_s is None or at(most).tpot_s <= tpot_slo_s:
+        return Capacity(most, at(most), bound)
+    if at(1).tpot_s > tpot_slo_s:
+        return Capacity(1, at(1), "missed")
+    low, high = 1, most  # low keeps the limit, high does not: time per output token only grows with the batch
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if at(middle).tpot_s <= tpot_slo_s else (low, middle)
+    return Capacity(low, at(low), "slo")
+
+
+def replicas_needed(demand_tokens_per_s: float, capacity_tokens_per_s: float, utilization: float, least: int) -> int:
+    """Give how many replicas a demand takes.
+
+    Args:
+        demand_tokens_per_s: Output tokens a second at the peak.
+        capacity_tokens_per_s: What one replica gives.
+        utilization: Share of it that is planned with: the rest carries bursts within the hour.
+        least: Replicas that availability asks for.
+
+    Returns:
+        Whole replicas.
+
+    Formula:
+        ceil(peak / (rate x utilisation)). (serving.md 7)
+    """
+    return max(least, math.ceil(demand_tokens_per_s / (capacity_tokens_per_s * utilization) - 1e-9))

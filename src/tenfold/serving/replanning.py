@@ -1,0 +1,266 @@
+"""A hosted model's bill if it were hosted otherwise: other weights, another GPU, fewer replicas, speculation.
+
+Today's hosting and the other one are held to the same demand and the same limit on time per output token. Without
+right-sizing, the other hosting must carry what today's could, in whole replicas; with it, what the log's busiest hour
+asked for. Sources: serving.md 2 (what fits), 3 (speed), 7 (replicas), 9 (procurement), 10 (speculation).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import NamedTuple
+
+from tenfold.money import PUSD_PER_USD
+from tenfold.serving.capacity import Capacity, Load, capacity, replicas_needed
+from tenfold.serving.memory import Deployment
+from tenfold.serving.roofline import prefill_s, step_cost
+from tenfold.serving.specs import Gpu, Scheme
+from tenfold.serving.speculation import Speculation, step_s
+
+TPS = (1, 2, 4, 8)
+
+
+class Tokens(NamedTuple):
+    """Tokens of a hosted model in the window, as the ledger prices them."""
+
+    input: int
+    cached: int
+    output: int
+
+
+class Site(NamedTuple):
+    """How a model is hosted today, and what is asked of it.
+
+    Args:
+        deployment: One replica.
+        replicas: How many there are.
+        usd_per_gpu_hour: What a GPU costs an hour.
+        hours: Hours of the window in which they are paid.
+        cap: Most requests that the engine runs at once in one replica.
+        load: What requests look like.
+        tokens: Their sums.
+        hourly: Output tokens a second, hour by hour; every hour of the window, also those without any.
+        waiting: The part of ``hourly`` that may wait, and that may therefore run on spot GPUs.
+        busy_ratio: Share of the bill that requests take today; the rest is idle.
+        tpot_slo_s: Limit on seconds an output token; None for none.
+        scale: Measured pace over the modelled one, 1 where the log has no latency.
+    """
+
+    deployment: Deployment
+    replicas: int
+    usd_per_gpu_hour: Decimal
+    hours: Fraction
+    cap: int
+    load: Load
+    tokens: Tokens
+    hourly: Sequence[float]
+    waiting: Sequence[float]
+    busy_ratio: float
+    tpot_slo_s: float | None = None
+    scale: float = 1.0
+
+
+class Hosting(NamedTuple):
+    """What is changed; None where it stays.
+
+    Args:
+        weights: How weights are kept.
+        kv: How the KV cache is kept.
+        utilization: Share of a replica's capacity to plan with, where replicas are to follow the measured demand.
+        cap: Most requests at once in one replica.
+        gpu: Another GPU.
+        usd_per_gpu_hour: What it costs an hour on demand.
+        reserved_usd_per_gpu_hour: What it costs an hour reserved, used or not.
+        spot_usd_per_gpu_hour: What it costs an hour on spot, for what may wait.
+        spot_rework: Share of work on spot GPUs that is done again after they are taken away.
+        speculation: How tokens are drafted.
+        pace: Factor on the modelled pace of what is changed: the end of the model's interval.
+    """
+
+    weights: Scheme | None = None
+    kv: Scheme | None = None
+    utilization: float | None = None
+    cap: int | None = None
+    gpu: Gpu | None = None
+    usd_per_gpu_hour: Decimal | None = None
+    reserved_usd_per_gpu_hour: Decimal | None = None
+    spot_usd_per_gpu_hour: Decimal | None = None
+    spot_rework: float = 0.0
+    speculation: Speculation | None = None
+    pace: float = 1.0
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether it changes how fast a replica is, and so relies on the model."""
+        return any(one is not None for one in (self.weights, self.kv, self.gpu, self.speculation))
+
+
+class Rehosted(NamedTuple):
+    """A hosting with its bill.
+
+    Args:
+        deployment: One replica.
+        replicas: Replicas at the busiest hour.
+        capacity: What one carries.
+        carries_tokens_per_s: What all of them carry at their capacity, in output tokens a second.
+        reserved: Replicas that are reserved.
+        on_demand_hours: GPU hours on demand.
+        spot_hours: GPU hours on spot.
+        bill_pusd: What it costs over the window.
+        rates: Pico-dollars a token: input, cached, output; rounded down.
+        idle_pusd: What is left of the bill beside the requests.
+    """
+
+    deployment: Deployment
+    replicas: int
+    capacity: Capacity
+    carries_tokens_per_s: float
+    reserved: int
+    on_demand_hours: Fraction
+    spot_hours: Fraction
+    bill_pusd: int
+    rates: Tokens
+    idle_pusd: int
+
+
+def rehosted(site: Site, how: Hosting) -> Rehosted | None:
+    """Work out a hosting, with the number of GPUs a replica that costs least.
+
+    Args:
+        site: How it is hosted today.
+        how: What is changed.
+
+    Returns:
+        The cheapest hosting; None where the model fits on no number of GPUs a replica that was tried.
+    """
+    today = _capacity(site, site.deployment, site.cap, None)
+    if today is None:
+        return None
+    # another number of GPUs a replica is only looked for where weights or GPUs change; today's, of any size, can stay
+    own = site.deployment.tp
+    tps = sorted({*TPS, own}) if how.gpu is not None or how.weights is not None else (own,)
+    tried = (_with_tp(site, how, tp, today) for tp in tps)
+    found = [one for one in tried if one is not None]
+    kept = [one for one in found if one.capacity.bound != "missed"] or found
+    return min(kept, key=lambda one: (one.bill_pusd, one.deployment.tp * one.replicas), default=None)
+
+
+def gpu_seconds(one: Deployment, load: Load, batch: float, how: Speculation | None = None) -> tuple[float, ...]:
+    """Give the GPU time that a token takes, by kind.
+
+    Args:
+        one: The replica.
+        load: What requests look like.
+        batch: Requests under way at once.
+        how: How tokens are drafted.
+
+    Returns:
+        GPU seconds of a computed input token, of a cached one, and of an output token.
+
+    Formula:
+        Prefill seconds without the cached part, over its tokens; attention of the computed tokens to a cached one; a
+        decoding step over its sequences; each times the GPUs of a replica. (serving.md 3, end)
+    """
+    cost = step_cost(one)
+    prompt = prefill_s(cost, load.input_tokens) / load.input_tokens if load.input_tokens else cost.token_s
+    step = step_s(one, cost, batch, load.resident_tokens, how) / (how.expected_tokens if how else 1)
+    return one.tp * prompt, one.tp * cost.pair_s * load.input_tokens, one.tp * step / batch
+
+
+def _capacity(site: Site, one: Deployment, cap: int, how: Speculation | None) -> Capacity | None:
+    limit = None if site.tpot_slo_s is None else site.tpot_slo_s * site.scale
+    return capacity(one, site.load, cap=cap, tpot_slo_s=limit, how=how)
+
+
+def _with_tp(site: Site, how: Hosting, tp: int, today: Capacity) -> Rehosted | None:
+    before = site.deployment
+    one = Deployment(before.model, how.gpu or before.gpu, tp, how.weights or before.weights, how.kv or before.kv)
+    cap = how.cap or site.cap
+    able = _capacity(site, one, cap, how.speculation)
+    if able is None:
+        return None
+    is_modelled = how.is_faster or how.utilization is not None
+    each = able.pace.tokens_per_s * site.scale * (how.pace if is_modelled else 1.0)
+    least = min(site.replicas, 2)
+    keeps_waiting = how.spot_usd_per_gpu_hour is None
+    asked = list(site.hourly)
+    if not keeps_waiting:
+        asked = [max(all_of - late, 0.0) for all_of, late in zip(site.hourly, site.waiting, strict=True)]
+    if how.utilization is not None:
+        needed = [replicas_needed(hour, each, how.utilization, least) for hour in asked]
+        unbound = how.reserved_usd_per_gpu_hour is not None
+        needed = needed if unbound else [max(needed, default=least)] * len(needed)
+    else:
+        part = max(asked, default=0.0) / max(max(site.hourly, default=0.0), 1e-12) if not keeps_waiting else 1.0
+        target = site.replicas * today.pace.tokens_per_s * site.scale * part
+        needed = [replicas_needed(target, each, 1.0, least)] * max(len(asked), 1)
+    return _billed(site, how, one, able, each, needed)
+
+
+def _billed(site: Site, how: Hosting, one: Deployment, able: Capacity, each: float, needed: Sequence[int]) -> Rehosted:
+    price = Fraction(how.usd_per_gpu_hour if how.usd_per_gpu_hour is not None else site.usd_per_gpu_hour)
+    hour = site.hours / len(needed)
+    reserved = 0
+    cost = Fraction(0)
+    if how.reserved_usd_per_gpu_hour is not None:
+        fixed = Fraction(how.reserved_usd_per_gpu_hour)
+        reserved = reserve(needed, fixed / price) if price else 0
+        cost += reserved * one.tp * fixed * site.hours
+    on_demand = sum(max(number - reserved, 0) for number in needed) * one.tp * hour
+    spot = Fraction(0)
+    if how.spot_usd_per_gpu_hour is not None:
+        late = sum(site.waiting) / len(site.waiting) if site.waiting else 0.0
+        spot = Fraction(late / each * (1 + how.spot_rework)) * one.tp * site.hours
+        cost += spot * Fraction(how.spot_usd_per_gpu_hour)
+    bill = round((cost + on_demand * price) * PUSD_PER_USD)  # half to even: a meter of time
+    replicas = max(needed)
+    carries = each * replicas
+    today = _capacity(site, site.deployment, site.cap, None)
+    assert today is not None
+    could = today.pace.tokens_per_s * site.scale * site.replicas
+    taken = min(1.0, site.busy_ratio * could / carries)
+    seconds = gpu_seconds(one, site.load, able.batch, how.speculation)
+    rates = shared_out(math.floor(taken * bill), site.tokens, seconds)
+    idle = bill - sum(rate * tokens for rate, tokens in zip(rates, site.tokens, strict=True))
+    return Rehosted(one, replicas, able, carries, reserved, on_demand, spot, bill, rates, idle)
+
+
+def shared_out(pusd: int, tokens: Tokens, seconds: Sequence[float]) -> Tokens:
+    """Share an amount out to kinds of tokens by the GPU time that each takes.
+
+    Args:
+        pusd: The amount.
+        tokens: Tokens by kind.
+        seconds: GPU seconds a token, by kind.
+
+    Returns:
+        pUSD a token by kind, rounded down, so that what is left over is never negative.
+    """
+    total = sum(Fraction(second) * count for second, count in zip(seconds, tokens, strict=True))
+    if not total:
+        return Tokens(0, 0, 0)
+    return Tokens(*(math.floor(pusd * Fraction(second) / total) for second in seconds))
+
+
+def reserve(needed: Sequence[int], price_ratio: Fraction) -> int:
+    """Give how many replicas to reserve: as many as are busy for a larger share of hours than their price is.
+
+    Args:
+        needed: Replicas that each hour needs.
+        price_ratio: Reserved price over price on demand.
+
+    Returns:
+        Replicas.
+
+    Formula:
+        The newsvendor quantile: reserve the k-th iff the share of hours that need k or more exceeds the price ratio.
+        (serving.md 9)
+    """
+    hours = len(needed)
+    kept = 0
+    while hours and Fraction(sum(number > kept for number in needed), hours) > price_ratio:
+        kept += 1
+    return kept
