@@ -10,7 +10,7 @@ from math import floor
 from typing import NamedTuple
 
 # serving.md 3 as fitted: e_m, e_c, seconds a step, a layer, an all-reduce, a sequence and layer, an expert layer
-FITTED = (0.9, 0.585, 0.0, 55.1e-6, 4.2e-6, 0.79e-6, 40e-6)
+FITTED = (0.9, 0.569, 0.0, 56.9e-6, 3.83e-6, 0.763e-6, 40e-6)
 USD = 10**12
 
 
@@ -124,16 +124,21 @@ def pace(one: Replica, load, batch: float, draft: Draft | None = None) -> tuple[
     # a prompt shares its step with the sequences under way, so that the first token takes both
     step = step_s(one, batch, new + cached + output / 2, draft)
     tpot = step / (draft.yields if draft else 1) + batch / output * prompt
-    return batch * output / (step + prompt + tpot * max(output - 1, 0)), tpot, step + prompt
+    return batch / tpot, tpot, step + prompt
 
 
-def capacity(one: Replica, load, cap: int, slo_s: float | None = None, draft: Draft | None = None):
+def capacity(one: Replica, load, cap: int, slo_s=None, draft: Draft | None = None, first_s=None):
     """(batch, why no more): one after the other, from 1 up; None where not one request fits."""
     new, cached, output = load
     room = one.holds(new + cached + output / 2)
     if room < 1:
         return None
-    if slo_s is not None and pace(one, load, 1, draft)[1] > slo_s:
+
+    def misses(batch: int) -> bool:
+        _, each, first = pace(one, load, batch, draft)
+        return (slo_s is not None and each > slo_s) or (first_s is not None and first > first_s)
+
+    if misses(1):
         return 1, "missed"
     batch = 1
     while True:
@@ -141,7 +146,7 @@ def capacity(one: Replica, load, cap: int, slo_s: float | None = None, draft: Dr
             return batch, "memory" if room < cap + 1 else "cap"
         if batch + 1 > cap:
             return batch, "cap"
-        if slo_s is not None and pace(one, load, batch + 1, draft)[1] > slo_s:
+        if misses(batch + 1):
             return batch, "slo"
         batch += 1
 
@@ -186,6 +191,7 @@ class Site(NamedTuple):
     busy: float
     slo_s: float | None = None
     scale: float = 1.0
+    first_s: float | None = None
 
 
 class Bill(NamedTuple):
@@ -213,8 +219,9 @@ def bill(site: Site, change=None, *, tps=None, **how) -> Bill | None:
 def _bill(site: Site, one: Replica, how) -> Bill | None:
     limit = None if site.slo_s is None else site.slo_s * site.scale
     draft, share = how.get("draft"), how.get("utilization")
-    now = capacity(site.replica, site.load, site.cap, limit)
-    then = capacity(one, site.load, how.get("cap") or site.cap, limit, draft)
+    first = None if site.first_s is None else site.first_s * site.scale
+    now = capacity(site.replica, site.load, site.cap, limit, None, first)
+    then = capacity(one, site.load, how.get("cap") or site.cap, limit, draft, first)
     if now is None or then is None:
         return None
     could = pace(site.replica, site.load, now[0])[0] * site.scale
@@ -230,7 +237,7 @@ def _bill(site: Site, one: Replica, how) -> Bill | None:
         needed = [replicas(site.replicas * could * part, each, 1.0, least)] * len(asked)
     else:
         needed = [replicas(rate, each, share, least) for rate in asked]
-        if reserved_price is None:  # a fleet of fixed size, as large as its busiest hour
+        if not how.get("follows"):  # a fleet of fixed size, as large as its busiest hour
             needed = [max(needed)] * len(needed)
     reserved, hourly_cost = 0, Fraction(sum(needed), len(needed)) * price
     if reserved_price is not None:

@@ -300,3 +300,46 @@ def test_what_may_wait_counts_in_the_stretch_in_which_it_starts():
     whole = site(LOG, pool(), hours=3, busy=0, late="night")
     assert sum(sum(waiting) for _, waiting in by_place) == pytest.approx(sum(whole.waiting))
     assert all(late <= all_of for place in by_place for all_of, late in zip(*place, strict=True))
+
+
+def test_tiers_and_regions_of_a_log_do_not_change_what_gpus_cost():
+    log = rows([2, 2, 2])
+    for number, one in enumerate(log):
+        one["region"], one["service_tier"] = ("eu-1", "", None)[number % 3], ("priority", None, "gold")[number % 3]
+    made, plain = hosted(log, pool(), hours=3), hosted(rows([2, 2, 2]), pool(), hours=3)
+    assert made.coverage.unpriced_requests == 0
+    assert (made.total_pusd, made.charges_pusd) == (plain.total_pusd, plain.charges_pusd)
+    with portfolio(made, {"procure": ASSUME["procure"]}, names=("procure",)) as (ours, _, _):
+        found = ours.value(frozenset({"procure"}))
+    with portfolio(plain, {"procure": ASSUME["procure"]}, names=("procure",)) as (theirs, _, _):
+        assert found == theirs.value(frozenset({"procure"})) > 0
+
+
+def test_an_offer_that_is_too_dear_changes_nothing_and_autoscaling_is_asked_for_by_name():
+    log = rows([2, 30, 2, 2])
+    made = hosted(log, pool(replicas=14), hours=4)
+    share = {"utilization": 0.1}
+    dear = {"commitment": "reserved_1y", "reserved_usd_per_hour": 5}
+    right = frozenset({"continuous_batching"})
+
+    def saved(table, names):
+        assume = {"continuous_batching": table, "procure": dear}
+        with portfolio(made, assume, names=("continuous_batching", "procure")) as (found, _, verdicts):
+            assert "continuous_batching" in found.names, verdicts
+            return found.value(names)
+
+    fixed, by_hour = saved(share, right), saved({**share, "autoscale": True}, right)
+    assert saved(share, right | {"procure"}) == fixed
+    assert by_hour > fixed > 0
+
+
+def test_what_needs_no_other_numbers_is_said_beside_the_saving():
+    # an 8B model spread over four H100s is dear by that alone
+    made = hosted(rows([3, 3, 3]), pool(gpu="h100-sxm", tp=4, replicas=2, usd="2"), hours=3)
+    doc = tf.plan(made, assume={"quantize": {"weights": "fp8"}}).as_dict()
+    (one,) = [lever for lever in doc["levers"] if lever["name"] == "quantize"]
+    facts = {fact["name"].partition("[")[0]: fact for fact in one["evidence"]}
+    now, same, then = (Decimal(facts[f"bill_{name}_usd"]["value"]) for name in ("now", "same_numbers", "then"))
+    assert now == 48
+    assert then <= same < now
+    assert "needs no other numbers" in facts["bill_same_numbers_usd"]["unit"]

@@ -217,7 +217,7 @@ def test_arrivals_say_how_busy_where_no_duration_is_known(tmp_path):
         prefill, _, output = gpu_seconds(2000, 0, 200, number / -math.expm1(-number))
         batch = number / -math.expm1(-number)
         step = output * batch
-        takes = step + prefill * 2000 + 199 * (step + batch / 200 * prefill * 2000)
+        takes = 200 * (step + batch / 200 * prefill * 2000)
         low, high = (number, high) if takes * 100 / 3600 > number else (low, number)
     assert one.busy_ratio == pytest.approx(-math.expm1(-number), rel=0.03)
     assert one.batch == pytest.approx(batch, rel=0.03)

@@ -39,7 +39,8 @@ def sites(draw):
     return Site(
         one, count, Decimal(draw(st.integers(1, 2000))) / 100, Fraction(len(hourly)), cap, load,
         Tokens(*(int(requests * kind) for kind in load)), hourly, waiting, draw(st.floats(0, 1)),
-        draw(st.none() | st.floats(0.004, 0.2)), draw(st.sampled_from([1.0, 0.8, 1.3])),
+        draw(st.none() | st.floats(0.004, 0.2)), draw(st.none() | st.floats(0.01, 1)),
+        draw(st.sampled_from([1.0, 0.8, 1.3])),
     )  # fmt: skip
 
 
@@ -57,7 +58,8 @@ def hostings(draw):
     }
     prices = {key: None if made[key] is None else Decimal(made[key]) / 100 for key in ("reserved", "spot")}
     how = Hosting(
-        WEIGHTS.get(made["weights"]), KV.get(made["kv"]), made["utilization"], draw(st.none() | st.integers(1, 64)),
+        WEIGHTS.get(made["weights"]), KV.get(made["kv"]), made["utilization"], draw(st.booleans()),
+        draw(st.none() | st.integers(1, 64)),
         made["gpu"] and gpu(made["gpu"]), made["gpu"] and Decimal("2.5"), prices["reserved"], prices["spot"], 0.1,
         made["speculation"], draw(st.sampled_from([0.75, 1.0, 1.33])),
     )  # fmt: skip
@@ -69,6 +71,7 @@ def plain(site):
     return oracle.Site(
         replica(site.deployment), site.replicas, site.usd_per_gpu_hour, site.hours, site.cap, tuple(site.load),
         tuple(site.tokens), site.hourly, site.waiting, site.busy_ratio, site.tpot_slo_s, site.scale,
+        site.ttft_slo_s,
     )  # fmt: skip
 
 
@@ -79,7 +82,7 @@ def from_oracle(site, how, made):
         plain(site), changed(made["weights"], made["kv"], made["gpu"]), tps=tps, draft=as_draft(how.speculation),
         utilization=how.utilization, cap=how.cap, price=how.usd_per_gpu_hour, rework=how.spot_rework,
         reserved_price=how.reserved_usd_per_gpu_hour, spot_price=how.spot_usd_per_gpu_hour,
-        pace=how.pace if faster else 1.0,
+        pace=how.pace if faster else 1.0, follows=how.follows,
     )  # fmt: skip
 
 
@@ -196,9 +199,14 @@ def test_right_sizing_and_reserving_by_hand():
     assert rehosted(site, Hosting(utilization=0.6)).replicas == 5  # 4.17: more than today, and dearer
     assert rehosted(site, Hosting(utilization=0.6)).bill_pusd == 5 * 8 * 8 * 10**11
     # at $0.50 reserved, two that every hour needs are reserved; the third, in one hour of eight, is not
-    kept = rehosted(site, Hosting(utilization=0.9, reserved_usd_per_gpu_hour=Decimal("0.5")))
+    reserved = Hosting(utilization=0.9, reserved_usd_per_gpu_hour=Decimal("0.5"))
+    kept = rehosted(site, reserved._replace(follows=True))
     assert (kept.replicas, kept.reserved, kept.on_demand_hours) == (3, 2, 1)
     assert kept.bill_pusd == 2 * 8 * 5 * 10**11 + 8 * 10**11
+    # where they are not stopped by the hour, all three are needed all the time, and an offer that is too dear is none
+    assert rehosted(site, reserved).reserved == 3
+    assert rehosted(site, reserved._replace(reserved_usd_per_gpu_hour=Decimal(5))).bill_pusd == 3 * 8 * 8 * 10**11
+    assert rehosted(site, Hosting(utilization=0.9, follows=True)).on_demand_hours == 2 * 8 + 1
     # without right-sizing all three are needed in every hour
     assert rehosted(site, Hosting(reserved_usd_per_gpu_hour=Decimal("0.5"))).bill_pusd == 3 * 8 * 5 * 10**11
     assert rehosted(site, Hosting(reserved_usd_per_gpu_hour=Decimal("0.9"))).bill_pusd == 3 * 8 * 8 * 10**11

@@ -63,7 +63,7 @@ def slow(gpu, tp, weight_bytes, kv_token, flops, batch, given, made):
     dec = max(mem / c[0], dcomp / c[1]) + c[2] + c[3] * 80 + (c[4] * 160 if tp > 1 else 0)
     dec += (c[5] * 80 + ring) * batch
     tpot = dec + batch / made * pre
-    return batch * made / (dec + pre + tpot * (made - 1)) / tp, tpot
+    return batch / tpot / tp, tpot
 
 
 @settings(max_examples=40, deadline=None)

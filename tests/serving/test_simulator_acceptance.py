@@ -71,7 +71,7 @@ def test_prefill_first_stalls_for_the_whole_prompt():
     gaps = [stall(count, 2000)[0] for count in (1, 2, 4)]
     assert gaps[1] / gaps[0] == pytest.approx(2, rel=0.1)
     assert gaps[2] / gaps[0] == pytest.approx(4, rel=0.1)
-    # chunked, it is at most that of the last chunk, which attends to all before it and reads it again (I15: 200k tokens)
+    # chunked, it is at most that of the last chunk, which attends to all before it and reads it again (I15: 200k)
     longest = roofline.prefill_s(cost, 2048, 200_000) + cost.kv_byte_s * LLAMA8.kv_bytes(200_000)
     gap_s, _ = stall(1, 200_000, "chunked")
     assert gap_s <= longest + roofline.decode_s(LLAMA8, cost, 1, 500)

@@ -11,7 +11,7 @@ from tenfold.levers.base import Assumed, Assumption, Bill, Scenario
 from tenfold.levers.hosting import HostingLever, Moved, gpus, label
 from tenfold.levers.sites import Change, Place
 from tenfold.levers.tally import fact
-from tenfold.levers.values import Range, count, share
+from tenfold.levers.values import Range, count, flag, share
 from tenfold.money import shown
 from tenfold.serving.replanning import Hosting, rehosted
 from tenfold.serving.roofline import step_cost
@@ -29,6 +29,8 @@ class ContinuousBatching(HostingLever):
                    "the pool's max_batch, else the engine's own cap", conservative=False, read=count),
         Assumption("utilization", Range(*[_UTILIZATION] * 3), "share of capacity that the busiest hour may take",
                    "0.6: bursts within the hour, and the queue that grows near 1", conservative=True, read=share),
+        Assumption("autoscale", False, "true: replicas are started and stopped by the hour",
+                   "as many as the busiest hour takes, all the time", conservative=True, read=flag),
     )  # fmt: skip
     meets: tuple[str, ...] = ("quantize", "procure", "speculate", "prefix_cache")
     effort_days = Decimal(3)
@@ -59,7 +61,7 @@ class ContinuousBatching(HostingLever):
 
         def changed(_place: Place, scenario: Scenario) -> Hosting:
             part = float(assumed.at(scenario).number("utilization"))
-            return Hosting(utilization=part, cap=cap)
+            return Hosting(utilization=part, follows=assumed.values["autoscale"] is True, cap=cap)
 
         return changed
 
@@ -137,7 +139,7 @@ class ContinuousBatching(HostingLever):
         return (
             f"Serve {moved.place.name} on {gpus(moved.after)} in place of {gpus(moved.before)}, with at most "
             f"{able.batch} at once (--max-num-seqs {able.batch}): {shown(moved.saved_pusd)} of this window's bill; "
-            f"time per output token may rise to {able.pace.tpot_s * 1000:.0f} ms."
+            f"time per output token may rise to {moved.tpot_ms(moved.after):.0f} ms."
         )
 
 

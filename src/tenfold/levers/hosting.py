@@ -50,6 +50,18 @@ class Moved:
     before: Rehosted
     after: Rehosted
 
+    def tpot_ms(self, hosting: Rehosted) -> float:
+        """Give the time per output token at a hosting's largest batch: the model's, at the pace that the log shows.
+
+        Args:
+            hosting: One of the two.
+
+        Returns:
+            Milliseconds, a mean.
+        """
+        scale = self.place.site.scale if self.place.site else 1.0
+        return hosting.capacity.pace.tpot_s / scale * 1000
+
     @property
     def saved_pusd(self) -> int:
         """What it saves of the place's bill."""
@@ -308,12 +320,13 @@ def _nothing(sites: Sites, reasons: list[str], is_vetoed: bool) -> Look | None: 
 def _able(sites: Sites, number: int, change: Change) -> tuple[str, bool]:
     """Say why a place cannot be hosted so, and whether because of a service level."""
     before = sites.rehosted(number, frozenset(), "mid")
-    after = sites.tried(number, change)
-    if after is None:
+    after, site = sites.tried(number, change), sites.places[number].site
+    if after is None or site is None:
         return "the model does not fit on 8 GPUs of that kind", False
     if after.capacity.bound == "missed" and before.capacity.bound != "missed":
-        tpot_ms = after.capacity.pace.tpot_s * 1000
-        return f"one request at a time would take {tpot_ms:.1f} ms an output token, above the service level", True
+        first, each = (1000 * took / site.scale for took in (after.capacity.pace.ttft_s, after.capacity.pace.tpot_s))
+        took = f"one request at a time would take {each:.1f} ms an output token and {first:.0f} ms to the first"
+        return f"{took}, above the service levels", True
     return "", False
 
 
@@ -327,7 +340,9 @@ def _bills(one: Moved) -> list[dict[str, Any]]:
         facts += [
             fact(label(place, f"gpus_{when}"), hosting.replicas * hosting.deployment.tp, gpus(hosting), step),
             fact(label(place, f"largest_batch_{when}"), able.batch, f"requests a replica, bound by {able.bound}", step),
-            fact(label(place, f"tpot_{when}_ms"), f"{able.pace.tpot_s * 1000:.1f}", "ms at that batch, modelled", step),
+            fact(
+                label(place, f"tpot_{when}_ms"), f"{one.tpot_ms(hosting):.1f}", "ms at that batch, mean, modelled", step
+            ),
         ]
     return facts
 

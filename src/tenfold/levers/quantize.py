@@ -13,9 +13,9 @@ from tenfold.levers.hosting import HostingLever, Moved, gpus, label
 from tenfold.levers.sites import Change, Place
 from tenfold.levers.tally import fact
 from tenfold.levers.values import choice, path
-from tenfold.money import shown
+from tenfold.money import shown, usd_text
 from tenfold.serving.capacity import pace
-from tenfold.serving.replanning import Hosting
+from tenfold.serving.replanning import Hosting, rehosted
 from tenfold.serving.specs import KV, WEIGHTS, Scheme
 
 # Name in the evals file of the answers of the quantized model.
@@ -119,6 +119,10 @@ class Quantize(HostingLever):
             fact(label(place, "pace_ratio"), f"{faster:.2f}", f"at today's batch of {batch:.1f}", "serving.capacity"),
             fact(label(place, "quality"), _quality(place, assumed), "note", "quality_evals"),
         ]
+        unchanged = rehosted(site, Hosting(weights=before.weights))
+        if unchanged is not None and unchanged.bill_pusd < place.hosted.bill_pusd:
+            by = f"USD, with today's numbers on {gpus(unchanged)}: that part of the saving needs no other numbers"
+            found.append(fact(label(place, "bill_same_numbers_usd"), usd_text(unchanged.bill_pusd), by, step))
         return tuple(found)
 
     def first_action(self, moved: Moved) -> str:
@@ -130,10 +134,12 @@ class Quantize(HostingLever):
         Returns:
             One sentence.
         """
-        weights = moved.after.deployment.weights.name
+        now, then = moved.before.deployment, moved.after.deployment
+        parts = [f"{then.weights.name} weights"] if then.weights != now.weights else []
+        parts += [f"{then.kv.name} KV cache"] if then.kv != now.kv else []
         return (
-            f"Serve {moved.place.name} with {weights} weights on {gpus(moved.after)} in place of {gpus(moved.before)}: "
-            f"{shown(moved.saved_pusd)} of this window's bill."
+            f"Serve {moved.place.name} with {' and '.join(parts)} on {gpus(moved.after)} in place of "
+            f"{gpus(moved.before)}: {shown(moved.saved_pusd)} of this window's bill."
         )
 
 

@@ -19,7 +19,6 @@ from tenfold.prices.compiling import with_price
 from tenfold.serving.capacity import Load, pace
 from tenfold.serving.fleet import micros
 from tenfold.serving.hosted import PROVIDER, Hosted
-from tenfold.serving.memory import default_caps
 from tenfold.serving.replanning import Hosting, Rehosted, Site, Tokens, rehosted
 from tenfold.serving.roofline import interval
 from tenfold.slo import Slo
@@ -242,8 +241,7 @@ class Sites:
         if reason:
             return Place(one, keys, None, reason, is_calibrated=False)
         served = {feature for key in keys for feature in features[key]}
-        limits = [self.slo.limits(feature).tpot_p95_ms for feature in served]
-        finite = [ms for ms in limits if ms is not None and math.isfinite(ms)]
+        limits = [self.slo.limits(feature) for feature in served]
         requests = demand.requests
         load = Load(demand.uncached_tokens / requests, demand.cached_tokens / requests, demand.output_tokens / requests)
         pool = one.pools[0]
@@ -253,16 +251,23 @@ class Sites:
             one.replicas,
             pool.usd_per_hour,
             Fraction(micros(one.since, one.until), _HOUR_US),
-            pool.max_batch or default_caps(one.deployment.gpu).sequences,
+            pool.max_batch,
             load,
             Tokens(demand.uncached_tokens, demand.cached_tokens, demand.output_tokens),
             [hour.output_tokens / _whole_hour(one) for hour in demand.hours],
             [0.0] * len(demand.hours),
             one.busy_ratio,
-            min(finite) / 1000 if finite else None,
+            _strictest(one.tpot_p95_ms for one in limits),
+            _strictest(one.ttft_p95_ms for one in limits),
             scale,
         )
         return Place(one, keys, site, "", is_calibrated=is_near)
+
+
+def _strictest(limits_ms: Iterable[float | None]) -> float | None:
+    """Give the strictest of some limits, in seconds: a replica serves all features, at one batch."""
+    finite = [ms for ms in limits_ms if ms is not None and math.isfinite(ms)]
+    return min(finite) / 1000 if finite else None
 
 
 def _measured(one: Hosted, load: Load) -> tuple[float, bool]:

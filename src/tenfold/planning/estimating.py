@@ -147,7 +147,8 @@ def _not_worth_it(name: str, portfolio: Portfolio, assumed: Assumptions, best: f
     if portfolio.net(frozenset({name}), assumed.plan) > 0:  # on its own it would be worth its while
         low = (portfolio.saving(best | {name}).low or 0) - (portfolio.saving(best).low or 0)
         beside = f" beside {', '.join(sorted(best))}"
-    saved = f"{shown(round(portfolio.projected(low, months)))}{beside}"
+    projected = round(portfolio.projected(low, months))
+    saved = f"saves at least {shown(projected)}" if projected >= 0 else f"may cost {shown(-projected)} more"
     taken = shown(round(portfolio.cost_of(frozenset({name}), assumed.plan)))
     own = assumed.levers[name]
     work = f"{float(own.effort_days):g} d of work at {_plain_dollars(assumed.plan.day_rate_pusd)} a day"
@@ -155,7 +156,7 @@ def _not_worth_it(name: str, portfolio: Portfolio, assumed: Assumptions, best: f
         work += f" and {_plain_dollars(own.running_pusd_per_month)} a month to run"
     keys = "effort_days" + (" and running_usd_per_month" if own.running_pusd_per_month else "")
     return (
-        f"not in the plan: over {months} months it saves at least {saved} and takes {taken} ({work}; set {keys} in "
+        f"not in the plan: over {months} months it {saved}{beside} and takes {taken} ({work}; set {keys} in "
         f"[{name}], day_rate_usd and horizon_months in [plan])"
     )
 

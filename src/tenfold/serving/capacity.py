@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from tenfold.serving.memory import Deployment
@@ -80,9 +81,7 @@ def pace(
     prompt = prefill_s(cost, load.input_tokens, load.cached_tokens)
     step = step_s(one, cost, batch, load.resident_tokens, how)
     tpot = step / (how.expected_tokens if how else 1) + batch / load.output_tokens * prompt
-    first = step + prompt
-    took = first + tpot * max(load.output_tokens - 1, 0)
-    return Pace(batch * load.output_tokens / took, tpot, first)
+    return Pace(batch / tpot, tpot, step + prompt)
 
 
 def capacity(
@@ -91,6 +90,7 @@ def capacity(
     *,
     cap: int,
     tpot_slo_s: float | None = None,
+    ttft_slo_s: float | None = None,
     how: Speculation | None = None,
     constants: Constants = FITTED,
 ) -> Capacity | None:
@@ -101,6 +101,7 @@ def capacity(
         load: What requests look like.
         cap: Most requests that the engine runs at once.
         tpot_slo_s: Limit on seconds an output token; None for none.
+        ttft_slo_s: Limit on seconds to the first token, without queueing; None for none.
         how: Speculation; None for none.
         constants: Fitted constants.
 
@@ -116,15 +117,31 @@ def capacity(
     def at(batch: int) -> Pace:
         return pace(one, load, batch, how, constants)
 
-    if tpot_slo_s is None or at(most).tpot_s <= tpot_slo_s:
+    def keeps(batch: int) -> bool:
+        reached = at(batch)
+        return reached.tpot_s <= (tpot_slo_s or math.inf) and reached.ttft_s <= (ttft_slo_s or math.inf)
+
+    if keeps(most):
         return Capacity(most, at(most), bound)
-    if at(1).tpot_s > tpot_slo_s:
-        return Capacity(1, at(1), "missed")
-    low, high = 1, most  # low keeps the limit, high does not: time per output token only grows with the batch
+    batch = largest(most, keeps)
+    return Capacity(batch, at(batch), "slo") if batch else Capacity(1, at(1), "missed")
+
+
+def largest(most: int, keeps: Callable[[int], bool]) -> int:
+    """Find the largest batch that keeps a limit which larger batches miss: times only grow with the batch.
+
+    Args:
+        most: Largest batch to look at.
+        keeps: Whether a batch keeps it; false for all above the first for which it is.
+
+    Returns:
+        The batch; 0 where none keeps it.
+    """
+    low, high = 0, most + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if at(middle).tpot_s <= tpot_slo_s else (low, middle)
-    return Capacity(low, at(low), "slo")
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
 
 
 def replicas_needed(demand_tokens_per_s: float, capacity_tokens_per_s: float, utilization: float, least: int) -> int:

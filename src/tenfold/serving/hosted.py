@@ -13,14 +13,17 @@ from typing import Any, Literal
 from tenfold.display import counted, minute, number, percent
 from tenfold.errors import AssumptionError, NotEvaluable, ServingError
 from tenfold.ledger import Charge, Ledger, Window
+from tenfold.logs import Log
 from tenfold.money import share_out
 from tenfold.prices import PriceBook
 from tenfold.prices.compiling import with_price
+from tenfold.prices.words import canonical_provider
 from tenfold.serving import allocation
 from tenfold.serving.allocation import Busy, GpuSeconds, Rates
 from tenfold.serving.demand import Demand, Hour, Span, demands, lay, unserved
 from tenfold.serving.fleet import PROVIDER, SCHEME, Fleet, Pool, Stretch, micros
 from tenfold.serving.memory import Deployment, default_caps
+from tenfold.store.database import query
 
 __all__ = [
     "PROVIDER",
@@ -181,9 +184,10 @@ def on_fleet(ledger: Ledger, fleet: Fleet | str | Path) -> HostedLedger:
         raise AssumptionError("a fleet's rates are those of its window: leave out --price-at (price_at) with a fleet")
     base = ledger.base if isinstance(ledger, HostedLedger) else ledger
     models = tuple(dict.fromkeys(pool.model.lower() for pool in fleet.pools))
+    kinds = _kinds(base.log)
     # any price will do to cut the tokens as the ledger cuts them
     entries = [_entry(model, Rates(0, 0, 0), "to cut the tokens", date.min) for model in models]
-    probe = with_price(base.book, fleet.place, {"provider": PROVIDER, "price": entries})
+    probe = with_price(base.book, fleet.place, {"provider": PROVIDER, "price": _for_all(entries, kinds)})
     with Ledger(base.log, probe, base.window).session() as session:
         span = lay(session, models)
         since, until = base.window.since or span.since, base.window.until or span.until
@@ -193,7 +197,7 @@ def on_fleet(ledger: Ledger, fleet: Fleet | str | Path) -> HostedLedger:
         asked = demands(session, models, stretches)
         others, served = unserved(session)
     hosted = [_hosted(fleet, one, demand) for one, demand in zip(stretches, asked, strict=True)]
-    card = {"provider": PROVIDER, "price": _entries(hosted, until)}
+    card = {"provider": PROVIDER, "price": _for_all(_entries(hosted, until), kinds)}
     book = with_price(base.book, fleet.place, card, version=f"{base.book.version}+{fleet.version}")
     unpriced = served - sum(demand.requests for demand in asked)
     return HostedLedger(
@@ -204,6 +208,18 @@ def on_fleet(ledger: Ledger, fleet: Fleet | str | Path) -> HostedLedger:
         span=(since, until),
         notes=[*_notes(hosted, others, unpriced), *_uncovered(span, since, until)],
     )
+
+
+def _kinds(log: Log) -> list[tuple[str, str]]:
+    """List tiers and regions of self-hosted requests: a GPU costs the same whatever a log calls them."""
+    with log.store.reading() as connection:
+        keys = query(connection, "select distinct provider, service_tier, region from price_keys").rows()
+    found = {(tier, region) for provider, tier, region in keys if provider and canonical_provider(provider) == PROVIDER}
+    return sorted(found | {("standard", "")})
+
+
+def _for_all(entries: Sequence[dict[str, Any]], kinds: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    return [{**entry, "service_tier": tier, "region": region} for entry in entries for tier, region in kinds]
 
 
 def _none_hosted(keys: Sequence[tuple[int, str, str, str, str]]) -> str:
@@ -367,7 +383,7 @@ def _notes(hosted: Sequence[Hosted], others: Mapping[str, int], unpriced: int) -
     if unpriced:
         notes.append(
             f"{counted(unpriced, 'request')} of the fleet's models without a price (coverage says which): usage "
-            "missing, no pool at that time, or another tier than standard"
+            "missing, or no pool at that time"
         )
     asked = {one.model for one in hosted if one.demand.requests}
     idle = dict.fromkeys(one.model for one in hosted if one.model not in asked)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tenfold.money import PUSD_PER_USD
 from tenfold.serving.capacity import Capacity, Load, capacity, replicas_needed
-from tenfold.serving.memory import Deployment
+from tenfold.serving.memory import Deployment, default_caps
 from tenfold.serving.roofline import prefill_s, step_cost
 from tenfold.serving.specs import Gpu, Scheme
 from tenfold.serving.speculation import Speculation, step_s
@@ -39,13 +39,14 @@ class Site(NamedTuple):
         replicas: How many there are.
         usd_per_gpu_hour: What a GPU costs an hour.
         hours: Hours of the window in which they are paid.
-        cap: Most requests that the engine runs at once in one replica.
+        cap: Most requests that the engine runs at once in one replica; None for its default on the GPU.
         load: What requests look like.
         tokens: Their sums.
         hourly: Output tokens a second, hour by hour; every hour of the window, also those without any.
         waiting: The part of ``hourly`` that may wait, and that may therefore run on spot GPUs.
         busy_ratio: Share of the bill that requests take today; the rest is idle.
         tpot_slo_s: Limit on seconds an output token; None for none.
+        ttft_slo_s: Limit on seconds to the first token, without queueing; None for none.
         scale: Measured pace over the modelled one, 1 where the log has no latency.
     """
 
@@ -53,13 +54,14 @@ class Site(NamedTuple):
     replicas: int
     usd_per_gpu_hour: Decimal
     hours: Fraction
-    cap: int
+    cap: int | None
     load: Load
     tokens: Tokens
     hourly: Sequence[float]
     waiting: Sequence[float]
     busy_ratio: float
     tpot_slo_s: float | None = None
+    ttft_slo_s: float | None = None
     scale: float = 1.0
 
 
@@ -70,6 +72,8 @@ class Hosting(NamedTuple):
         weights: How weights are kept.
         kv: How the KV cache is kept.
         utilization: Share of a replica's capacity to plan with, where replicas are to follow the measured demand.
+        follows: Whether replicas are started and stopped by the hour, where they follow the demand; else there are
+            always as many as the busiest hour takes.
         cap: Most requests at once in one replica.
         gpu: Another GPU.
         usd_per_gpu_hour: What it costs an hour on demand.
@@ -83,6 +87,7 @@ class Hosting(NamedTuple):
     weights: Scheme | None = None
     kv: Scheme | None = None
     utilization: float | None = None
+    follows: bool = False
     cap: int | None = None
     gpu: Gpu | None = None
     usd_per_gpu_hour: Decimal | None = None
@@ -141,7 +146,11 @@ def rehosted(site: Site, how: Hosting) -> Rehosted | None:
         return None
     # another number of GPUs a replica is only looked for where weights or GPUs change; today's, of any size, can stay
     own = site.deployment.tp
-    tps = sorted({*TPS, own}) if how.gpu is not None or how.weights is not None else (own,)
+    tps = (
+        sorted({*(tp for tp in TPS if not site.deployment.model.q_heads % tp), own})
+        if how.gpu is not None or how.weights is not None
+        else (own,)
+    )
     tried = (_with_tp(site, how, tp, today) for tp in tps)
     found = [one for one in tried if one is not None]
     kept = [one for one in found if one.capacity.bound != "missed"] or found
@@ -170,9 +179,10 @@ def gpu_seconds(one: Deployment, load: Load, batch: float, how: Speculation | No
     return one.tp * prompt, one.tp * cost.pair_s * load.input_tokens, one.tp * step / batch
 
 
-def _capacity(site: Site, one: Deployment, cap: int, how: Speculation | None) -> Capacity | None:
-    limit = None if site.tpot_slo_s is None else site.tpot_slo_s * site.scale
-    return capacity(one, site.load, cap=cap, tpot_slo_s=limit, how=how)
+def _capacity(site: Site, one: Deployment, cap: int | None, how: Speculation | None) -> Capacity | None:
+    limits = [None if limit is None else limit * site.scale for limit in (site.tpot_slo_s, site.ttft_slo_s)]
+    most = cap or default_caps(one.gpu).sequences
+    return capacity(one, site.load, cap=most, tpot_slo_s=limits[0], ttft_slo_s=limits[1], how=how)
 
 
 def _with_tp(site: Site, how: Hosting, tp: int, today: Capacity) -> Rehosted | None:
@@ -191,8 +201,7 @@ def _with_tp(site: Site, how: Hosting, tp: int, today: Capacity) -> Rehosted | N
         asked = [max(all_of - late, 0.0) for all_of, late in zip(site.hourly, site.waiting, strict=True)]
     if how.utilization is not None:
         needed = [replicas_needed(hour, each, how.utilization, least) for hour in asked]
-        unbound = how.reserved_usd_per_gpu_hour is not None
-        needed = needed if unbound else [max(needed, default=least)] * len(needed)
+        needed = needed if how.follows else [max(needed, default=least)] * len(needed)
     else:
         part = max(asked, default=0.0) / max(max(site.hourly, default=0.0), 1e-12) if not keeps_waiting else 1.0
         target = site.replicas * today.pace.tokens_per_s * site.scale * part

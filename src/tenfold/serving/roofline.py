@@ -39,7 +39,7 @@ class Constants(NamedTuple):
 # benchmarks/roofline.py, over 1,042 dense points of aiconfigurator-core 0.12.0's silicon_sample.csv (Apache-2.0). e_m
 # and t0 are held: 0.9 is what copies reach, and t0 cannot be told from t_L with models of 32 to 80 layers. The layer of
 # experts is fitted alone, to 2,056 points of mixtures of experts.
-FITTED = Constants(0.9, 0.585, 0.0, 55.1e-6, 4.2e-6, 0.79e-6)
+FITTED = Constants(0.9, 0.569, 0.0, 56.9e-6, 3.83e-6, 0.763e-6)
 
 # Measured over predicted tokens a second: the range that holds four of five measured points on every split that
 # tests/serving/test_roofline_accuracy.py makes. Uncalibrated: points of a GPU, model or backend that the constants were
@@ -218,21 +218,22 @@ def speed(
 
     Formula:
         serving.md 3: TPOT = decode step + (B/O) x prefill; a prompt shares its step with the sequences under way, so
-        TTFT = decode step + prefill; tokens a second = B O / (TTFT + TPOT (O - 1)).
+        TTFT = decode step + prefill. Tokens a second = B / TPOT: each of the sequences under way gets a token in that
+        time, whatever the answers' length (serving.md has B O / (TTFT + TPOT (O - 1)), which leaves out the other
+        prompts of the first step, and so overstates short answers).
     """
     cost = step_cost(one, constants, scale)
     mean = input_tokens + output_tokens / 2
     step = decode_s(one, cost, batch, mean)
     prompt = prefill_s(cost, input_tokens)
     tpot = step + batch / output_tokens * prompt
-    took = step + prompt + tpot * (output_tokens - 1)
     read = cost.weights_s * touched_share(one, batch) + cost.kv_byte_s * one.kv_bytes(mean) * batch
     return Speed(
         ttft_s=step + prompt,
         tpot_s=tpot,
         decode_s=step,
         prefill_s=prompt,
-        tokens_per_s_per_gpu=batch * output_tokens / took / one.tp,
+        tokens_per_s_per_gpu=batch / tpot / one.tp,
         bound="memory" if read >= cost.token_s * batch else "compute",
     )
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from tenfold.errors import ServingError
 from tenfold.money import PUSD_PER_USD
 from tenfold.serving.calibration import Calibration
+from tenfold.serving.capacity import largest
 from tenfold.serving.memory import Caps, Deployment, default_caps
 from tenfold.serving.roofline import Speed, interval, speed
 
@@ -170,23 +171,6 @@ def size(
     return made._replace(notes=tuple(_notes(made, concurrency, keeps) + _calibration_notes(calibration)))
 
 
-def largest(most: int, keeps: Callable[[int], bool]) -> int:
-    """Find the largest batch that keeps a limit which larger batches miss.
-
-    Args:
-        most: Largest batch to look at.
-        keeps: Whether a batch keeps it; false for all above the first for which it is.
-
-    Returns:
-        The batch; 0 where none keeps it.
-    """
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if keeps(middle) else (low, middle)
-    return low
-
-
 def token_cost(gpus: int, at: Speed, batch: float, input_tokens: float, usd_per_gpu_hour: Decimal) -> TokenCost:
     """Price a token by the GPU time that it takes at full load.
 
@@ -280,6 +264,13 @@ def _notes(made: Size, concurrency: int | None, keeps: Callable[[int], bool]) ->
             f"the SLO cannot be met: one request alone has a TTFT of {made.speed.ttft_s * 1e3:,.1f} ms and a TPOT of "
             f"{made.speed.tpot_s * 1e3:,.2f} ms; more GPUs, smaller numbers or a shorter prompt would help"
         )
+    return [*notes, *_facts(one, total)]
+
+
+def _facts(one: Deployment, total: int) -> list[str]:
+    """Say what to know of a model and a GPU, whatever the load."""
+    spec = one.model
+    notes: list[str] = []
     if spec.max_context and total > spec.max_context:
         notes.append(f"prompt and answer have {total:,} tokens, the model {spec.max_context:,}")
     if one.kv_copies > 1:
