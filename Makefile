@@ -37,7 +37,7 @@ layers: venv
 	$(BIN)/lint-imports
 
 notebooks: venv
-	$(BIN)/python -m pytest -m "not full" tests/notebooks
+	$(BIN)/python -m pytest tests/notebooks
 
 check: lint types layers
 

@@ -9,6 +9,7 @@ import stores
 
 from tenfold.ledger import Ledger, Window
 from tenfold.prices import price_book
+from tenfold.serving.hosted import on_fleet
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 START = datetime(2026, 7, 1, tzinfo=UTC)
@@ -96,3 +97,13 @@ def rates(busy_pusd, tokens, seconds):
     """Rates, rounded down: the busy time's cost by GPU time."""
     whole = sum(Fraction(second) * count for second, count in zip(seconds, tokens, strict=True))
     return tuple(int(busy_pusd * Fraction(second) / whole) for second in seconds)
+
+
+def on(requests, folder, *pools, hours=1.0, replicas=1, usd=2, stated=True):
+    """A log on its fleet; where `hours` gives the window, pools state that they ran throughout it unless they say."""
+    since, until = (START, at(hours * 3600)) if hours else (None, None)
+    texts = list(pools or (pool(replicas=replicas, usd=usd),))
+    if hours and stated:
+        for key, instant in (("from", since), ("to", until)):
+            texts = [text if f"\n{key} = " in text else f"{text}{key} = {instant.isoformat()}\n" for text in texts]
+    return on_fleet(ledger_of(requests, folder, since, until), fleet_file(folder, *texts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -65,10 +66,12 @@ def pool(model: str = LLAMA, gpu: str = "l4", replicas: int = 4, usd: str = "0.8
 
 
 def hosted(log: Sequence[Mapping[str, Any]], *pools: Pool, hours: int | None = None, **options: Any) -> HostedLedger:
-    """A log on its fleet; `hours` states the window, from `START`."""
+    """A log on its fleet; `hours` states the window, from `START`, and when pools run that do not say."""
     if hours is not None:
         since = START.replace(tzinfo=UTC)
-        options |= {"since": since, "until": since + timedelta(hours=hours)}
+        until = since + timedelta(hours=hours)
+        options |= {"since": since, "until": until}
+        pools = tuple(replace(one, since=one.since or since, until=one.until or until) for one in pools)
     return on_fleet(ledger(log, **options), Fleet(pools))
 
 
@@ -129,12 +132,22 @@ def site(log: Sequence[Mapping[str, Any]], one: Pool, *, hours: int, busy: float
         hour = (each["ts"] - START) // timedelta(hours=1)
         hourly[hour] += each["output_tokens"]
         waiting[hour] += each["output_tokens"] * (each["feature"] == late)
+    starts = [each["ts"] for each in log]
+    whole = timedelta(minutes=60)
+
+    def busiest(rows: Sequence[Mapping[str, Any]]) -> float:
+        # of sixty minutes from each minute on in which a request starts, one after the other
+        begins = {at.replace(second=0, microsecond=0) for at in starts}
+        sums = (sum(one["output_tokens"] for one in rows if at <= one["ts"] < at + whole) for at in begins)
+        return max(sums, default=0) / 3600
+
     count = len(log)
     return oracle.Site(
         replica(one.deployment), one.replicas, one.usd_per_hour, oracle.Fraction(hours), one.max_batch,
         (new / count, cached / count, output / count), (new, cached, output),
         [tokens / 3600 for tokens in hourly], [tokens / 3600 for tokens in waiting], busy,
         None if slo_ms is None else slo_ms / 1000, scale,
+        peak=busiest(log), kept_peak=busiest([each for each in log if each["feature"] != late]),
     )  # fmt: skip
 
 

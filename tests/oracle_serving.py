@@ -159,11 +159,12 @@ def replicas(asked: float, each: float, share: float, least: int) -> int:
     return count
 
 
-def reservation_costs(needed, reserved_price, price) -> list[Fraction]:
-    """What each number of reserved replicas costs, per GPU and window hour: 0 up to the most ever needed."""
-    hours = len(needed)
+def reservation_costs(needed, reserved_price, price, hours=None) -> list[Fraction]:
+    """What each number of reserved replicas costs, per GPU: 0 up to the most ever needed."""
+    hours = hours or [Fraction(1, len(needed))] * len(needed)
     return [
-        k * Fraction(reserved_price) + Fraction(sum(max(n - k, 0) for n in needed), hours) * Fraction(price)
+        k * Fraction(reserved_price) * sum(hours)
+        + sum(max(n - k, 0) * hour for n, hour in zip(needed, hours, strict=True)) * Fraction(price)
         for k in range(max(needed) + 1)
     ]
 
@@ -192,6 +193,9 @@ class Site(NamedTuple):
     slo_s: float | None = None
     scale: float = 1.0
     first_s: float | None = None
+    seconds: tuple[float, ...] = ()
+    peak: float | None = None
+    kept_peak: float | None = None
 
 
 class Bill(NamedTuple):
@@ -229,25 +233,29 @@ def _bill(site: Site, one: Replica, how) -> Bill | None:
     least = min(site.replicas, 2)
     spot, reserved_price = how.get("spot_price"), how.get("reserved_price")
     price = Fraction(how.get("price") if how.get("price") is not None else site.price)
-    asked = list(site.hourly)
-    if spot is not None:
-        asked = [max(0.0, all_of - late) for all_of, late in zip(site.hourly, site.waiting, strict=True)]
-    if share is None:
-        part = max(asked) / max(site.hourly) if spot is not None else 1.0
-        needed = [replicas(site.replicas * could * part, each, 1.0, least)] * len(asked)
-    else:
-        needed = [replicas(rate, each, share, least) for rate in asked]
-        if not how.get("follows"):  # a fleet of fixed size, as large as its busiest hour
-            needed = [max(needed)] * len(needed)
-    reserved, hourly_cost = 0, Fraction(sum(needed), len(needed)) * price
+    kept_rates = [max(0.0, all_of - late) for all_of, late in zip(site.hourly, site.waiting, strict=True)]
+    all_of, not_late = site.peak or max(site.hourly), max(kept_rates) if site.kept_peak is None else site.kept_peak
+
+    def asked(rates, peak, part):
+        if share is None:
+            return [replicas(site.replicas * could * part, each, 1.0, least)] * len(rates)
+        if how.get("follows"):
+            return [replicas(rate, each, share, least) for rate in rates]
+        return [replicas(peak, each, share, least)] * len(rates)  # a fleet of fixed size, as large as its peak
+
+    needed = asked(site.hourly, all_of, 1.0)
+    kept = asked(kept_rates, not_late, not_late / all_of) if spot is not None else needed
+    lengths = [Fraction(one) for one in site.seconds or [1.0] * len(needed)]
+    hours = [site.hours * one / sum(lengths) for one in lengths]
+    reserved, cost = 0, sum(n * hour for n, hour in zip(kept, hours, strict=True)) * price
     if reserved_price is not None:
-        costs = reservation_costs(needed, reserved_price, price)
-        hourly_cost = min(costs)
-        reserved = costs.index(hourly_cost)
-    cost = hourly_cost * one.tp * site.hours
-    if spot is not None:
-        late = sum(site.waiting) / len(site.waiting)
-        cost += Fraction(late / each * (1 + how.get("rework", 0.0))) * one.tp * site.hours * Fraction(spot)
+        costs = reservation_costs(kept, reserved_price, price, hours)
+        cost = min(costs)
+        reserved = costs.index(cost)
+    if spot is not None:  # what may wait runs on the replicas that it would take beside the others
+        beside = sum((n - k) * hour for n, k, hour in zip(needed, kept, hours, strict=True))
+        cost += beside * (1 + Fraction(how.get("rework", 0.0))) * Fraction(spot)
+    cost *= one.tp
     pusd = round(cost * USD)
     taken = min(1.0, site.busy * (could * site.replicas) / (each * max(needed)))
     seconds = gpu_seconds(one, site.load, then[0], draft)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -38,11 +39,33 @@ def test_holds_prices_sql_samples_and_types(wheel):
     assert not [name for name in names if "__pycache__" in name]
 
 
-def test_runs_the_demo_elsewhere(wheel, tmp_path):
-    # The dependencies of this environment, the wheel's own code: nothing of the checkout is on the path.
-    site = tmp_path / "site"
+@pytest.fixture(scope="module")
+def elsewhere(wheel, tmp_path_factory):
+    """The dependencies of this environment, the wheel's own code: nothing of the checkout is on the path."""
+    site = tmp_path_factory.mktemp("elsewhere") / "site"
     zipfile.ZipFile(wheel).extractall(site)
-    env = {**os.environ, "PYTHONPATH": str(site)}
+    return site, {**os.environ, "PYTHONPATH": str(site)}
+
+
+def test_prices_a_call_elsewhere(elsewhere, tmp_path):
+    site, env = elsewhere
+    code = """
+import tenfold
+usage = tenfold.Usage(input_tokens=1000, output_tokens=100)
+one = tenfold.price(provider="openai", model="gpt-4o", at="2026-10-01", usage=usage)
+print(tenfold.__file__, one.cost_usd)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    file, cost = found.stdout.rsplit(maxsplit=1)
+    assert Path(file).is_relative_to(site)
+    assert Decimal(cost) == Decimal("0.0035")  # 1,000 x 2.5 + 100 x 10 per million
+
+
+@pytest.mark.full
+def test_runs_the_demo_elsewhere(elsewhere, tmp_path):
+    site, env = elsewhere
     where = f"import tenfold, pathlib; print(pathlib.Path(tenfold.__file__).is_relative_to({str(site)!r}))"
     found = subprocess.run([sys.executable, "-c", where], env=env, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "True"

@@ -161,6 +161,7 @@ def dearer(tmp_path):
     return tmp_path / "u.duckdb", folder, laid_over(folder, contract=DEARER)
 
 
+@pytest.mark.full
 def test_b121_one_overlay_in_price_cost_plan_and_review(dearer):
     db, _, book = dearer
     log = tf.open_log(db)

@@ -1,11 +1,28 @@
 """Commands run in process, in an empty folder."""
 
+import contextlib
 import json
 import sys
 
 import pytest
 
 from tenfold.cli import main
+
+
+@pytest.fixture(scope="session")
+def main_in():
+    """Run a command in a folder, for what several tests begin with; gives the exit code."""
+
+    def call(folder, *words):
+        with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patched:
+            patched.setattr(sys, "argv", ["tenfold", *(str(word) for word in words)])
+            try:
+                main()
+            except SystemExit as ended:
+                return ended.code or 0
+            return 0
+
+    return call
 
 
 @pytest.fixture

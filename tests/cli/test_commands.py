@@ -1,6 +1,7 @@
 """The command line as scripts use it: JSON on standard output and nothing else, exit codes, one-line errors."""
 
 import json
+import shutil
 from decimal import Decimal
 from pathlib import Path
 
@@ -22,11 +23,18 @@ model = "gpt-4.1"
 """
 
 
+@pytest.fixture(scope="module")
+def made(main_in, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands")
+    samples = (SAMPLES / "openai_chat.jsonl", SAMPLES / "anthropic_messages.jsonl")
+    code = main_in(folder, "load", *samples, "--db", "u.duckdb")
+    assert code == 0
+    return folder / "u.duckdb"
+
+
 @pytest.fixture
-def db(run, tmp_path):
-    code, _, err = run("load", SAMPLES / "openai_chat.jsonl", SAMPLES / "anthropic_messages.jsonl", "--db", "u.duckdb")
-    assert code == 0, err
-    return tmp_path / "u.duckdb"
+def db(made, tmp_path):
+    return shutil.copy(made, tmp_path / "u.duckdb")
 
 
 def test_load_says_what_it_did_and_a_second_time_changes_nothing(as_json):

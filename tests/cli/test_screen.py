@@ -1,6 +1,9 @@
 """What people see: text from logs is shown as it is, and nothing of theirs is overwritten."""
 
+import contextlib
+import io
 import json
+import shutil
 import subprocess
 import sys
 
@@ -10,8 +13,9 @@ SMALL = {"ts": "2026-09-01T00:00:00Z", "provider": "openai", "model": "gpt-4.1",
 HOSTILE = ("[/red]b", "[bold]x[/bold]", "ops [/eu] x", "[prod] search", "a\\[b]", ":smile:")
 
 
-@pytest.fixture
-def hostile_db(run, tmp_path):
+@pytest.fixture(scope="module")
+def hostile_made(main_in, tmp_path_factory):
+    made = tmp_path_factory.mktemp("screen")
     lines = [
         {
             "request_id": f"id[{n}/]",
@@ -24,12 +28,20 @@ def hostile_db(run, tmp_path):
         }
         for n, team in enumerate(HOSTILE)
     ]
-    folder = tmp_path / "dir[old]"
+    folder = made / "dir[old]"
     folder.mkdir()
     (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "{bad\n")
-    code, out, err = run("load", folder / "log.jsonl", "--db", "h.duckdb")
-    assert code == 0, err
-    assert "dir[old]/log.jsonl:7" in out
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        code = main_in(made, "load", folder / "log.jsonl", "--db", "h.duckdb")
+    assert code == 0
+    assert "dir[old]/log.jsonl:7" in out.getvalue()
+    return made
+
+
+@pytest.fixture
+def hostile_db(hostile_made, tmp_path):
+    """A database in the command's folder; it names its log where that was loaded from."""
+    shutil.copy(hostile_made / "h.duckdb", tmp_path)
     return "h.duckdb"
 
 
@@ -101,10 +113,14 @@ def test_windows_and_arguments_that_cannot_answer(run, hostile_db, words, code, 
     assert says in err
 
 
-def test_explain_says_why_there_is_no_line(as_json, hostile_db, tmp_path):
-    file = tmp_path / "dir[old]" / "log.jsonl"
-    file.write_text(file.read_text().replace("1000", "1001"))
-    trace = as_json("explain", "--db", hostile_db, "--request", "id[1/]", "--line")
+def test_explain_says_why_there_is_no_line(as_json, hostile_db, hostile_made):
+    file = hostile_made / "dir[old]" / "log.jsonl"
+    before = file.read_text()
+    file.write_text(before.replace("1000", "1001"))
+    try:
+        trace = as_json("explain", "--db", hostile_db, "--request", "id[1/]", "--line")
+    finally:
+        file.write_text(before)  # others read it too
     assert trace["line"] is None
     assert "has changed since it was loaded" in trace["line_note"]
     assert trace["cost_usd"] == "0.00208"  # 1000 x 2 + 10 x 8 per million

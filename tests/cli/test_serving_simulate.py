@@ -24,7 +24,11 @@ def test_the_document_has_the_keys_of_the_contract(as_json, tmp_path):
     assert any("by feature" in note for note in made["notes"])
     assert any("uncalibrated" in note for note in made["notes"])
     again = as_json(*WORDS, *SHAPE, "--rate", 10, "--seed", 1)
-    assert (again["usd"], again["goodput_ratio"]) == (None, None)
+    assert again["goodput_ratio"] is None
+    # without a price: the median of the lists, as in size and breakeven
+    listed = as_json("serving", "prices", "h100-sxm")["usd_per_gpu_hour"]["median"]
+    assert again["usd_per_gpu_hour"] == listed
+    assert Decimal(again["usd"]) == pytest.approx(Decimal(listed) * Decimal(again["span_s"]) / 3600)
     assert again["ttft_ms"] != made["ttft_ms"]
 
 
@@ -68,12 +72,21 @@ def test_people_read_tables(run):
     code, out, err = run(*WORDS, *SHAPE, "--rate", 10, "--ttft-slo-ms", 500, "--sweep")
     assert (code, err) == (0, "")
     assert "tokens a step" in out
+    assert max(map(len, out.splitlines())) <= 100
 
 
 def test_sweep_document(as_json):
     made = as_json(*WORDS, *SHAPE, "--rate", 10, "--ttft-slo-ms", 500, "--tpot-slo-ms", 50, "--sweep")
     assert made["recommended_budget"] in [row["budget"] for row in made["budgets"]]
     assert {"itl_short_p99_ms", "ttft_long_p95_ms", "tokens_per_s", "keeps"} <= set(made["budgets"][0])
+    # the contract's keys are those of the budget that is asked for
+    (row,) = [row for row in made["budgets"] if row["budget"] == made["budget"]]
+    assert made["budget"] == 2048
+    assert {"ttft_ms", "itl_ms", "e2e_ms", "preemptions", "recompute_ratio", "kv_peak_ratio", "usd"} <= made.keys()
+    assert row["goodput_ratio"] == made["goodput_ratio"]
+    assert row["tokens_per_s"] == pytest.approx(made["tokens_per_s"], rel=1e-3)
+    free = as_json(*WORDS[:6], *SHAPE, "--rate", 10, "--ttft-slo-ms", 500, "--sweep")
+    assert free["budget"] == free["recommended_budget"]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +97,7 @@ def test_sweep_document(as_json):
         (("--isl", 5, "--osl", 5), "need --rate R or --concurrency C"),
         (("--isl", 5, "--osl", 5, "--rate", 1, "--concurrency", 1), "exclude each other"),
         (("--isl", 5, "--osl", 5, "--rate", 0), "must be positive"),
+        (("--isl", 5, "--osl", 5, "--rate", 1, "--tp", 3), "is not servable: 32 query heads do not divide"),
         (("--isl", 5, "--osl", 5, "--rate", 1, "--db", "x.duckdb"), "give one of --trace"),
         (("--isl", 5, "--osl", 5, "--rate", 1, "--link-gbps", 5), "go together"),
         (("--isl", 5, "--osl", 5, "--rate", 1, "--max-num-seqs", 4096), "below max_num_seqs"),

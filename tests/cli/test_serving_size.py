@@ -35,12 +35,42 @@ def test_people_read_the_answer_first(run):
     assert "output tokens/s and GPU" in rest[1]
 
 
+def test_what_holds_is_half_answered_and_how_often_the_interval_holds(as_json, run):
+    made = as_json("serving", "size", *WORDS, *SHAPE)
+    # (4 x 70.5 - 70.55) GB / 163,840 bytes / 1,500 tokens on average, 2,000 at the end
+    assert made["concurrency"] == pytest.approx(860.4, abs=0.1)
+    assert made["concurrency_full_length"] == pytest.approx(860.4 * 1500 / 2000, abs=0.1)
+    assert any("four of five measured points" in note for note in made["notes"])
+    out = " ".join(run("serving", "size", *WORDS, *SHAPE)[1].split())
+    assert "860.4 requests of 1,000 + 1,000 tokens, on average half answered; 645.3 of full length" in out
+    assert "four of five measured points lie in such a range" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--tp", 3, *SHAPE), "64 query heads do not divide among 3 GPUs"),
+        (("--isl", 200_000, "--osl", 1000), "201,000 tokens, more than the 131,072 of the model's context"),
+        (("--tp", 1, "--weights", "bf16", *SHAPE), "does not fit, as bf16 weights take 141.1 GB of 1 x 80 GB"),
+    ],
+)
+def test_what_no_engine_would_serve_does_not_fit(as_json, run, words, said):
+    made = as_json("serving", "size", *WORDS, *words)
+    assert (made["fits"], made["batch"], made["tpot_ms"], made["usd_per_million"]) == (False, 0, None, None)
+    assert said in made["unservable"]
+    out = " ".join(run("serving", "size", *WORDS, *words)[1].split())
+    assert f"not servable: {made['unservable']}" in out
+    assert "$" not in out
+
+
 def test_without_a_price_the_table_is_asked(as_json):
     made = as_json("serving", "size", *WORDS, *SHAPE)
     assert "median of" in made["usd_per_gpu_hour_source"]
     none = as_json("serving", "size", "--model", "llama-3.1-8b", "--gpu", "a10g", "--weights", "int4", *SHAPE)
     assert (none["usd_per_gpu_hour"], none["usd_per_million"]) == (None, None)
     assert none["fits"]
+    one = as_json("serving", "size", "--model", "llama-3.1-8b", "--gpu", "l4", "--weights", "int4", *SHAPE)
+    assert one["usd_per_gpu_hour_source"].startswith("the only on-demand price in gpu_prices.toml, of aws")
 
 
 def test_what_does_not_fit_is_an_answer(as_json):
@@ -54,6 +84,25 @@ def test_a_measured_point_calibrates(as_json, tmp_path):
     made = as_json("serving", "size", *WORDS, *SHAPE, "--concurrency", 64, "--calibrate", file)
     assert made["calibrated"] is True
     assert made["tokens_per_s_per_gpu"]["mid"] == pytest.approx(750, rel=1e-3)
+    assert made["measured_ttft_ms"] == []
+
+
+def test_a_measured_ttft_stands_beside_the_modelled_one(as_json, run, tmp_path):
+    points = [
+        {"engine": engine, "concurrency": held, "tokens_per_s": 40 * held, "ttft_ms": ttft}
+        for engine, held, ttft in (("vllm", 4, 812.4), ("vllm", 64, 3000), ("sglang", 4, 500))
+    ]
+    (tmp_path / "points.jsonl").write_text("\n".join(map(json.dumps, points)), encoding="utf-8")
+    words = ("serving", "size", *WORDS, *SHAPE, "--concurrency", 4, "--calibrate", "points.jsonl")
+    code, _, err = run(*words)
+    assert code == 1
+    assert "points.jsonl: points of several engines: choose one with --engine (sglang, vllm)" in err
+    made = as_json(*words, "--engine", "vllm")
+    assert [(one["concurrency"], one["ttft_ms"]) for one in made["measured_ttft_ms"]] == [(4, 812.4), (64, 3000)]
+    assert any("not calibrated by itself" in note and "812 ms at concurrency 4" in note for note in made["notes"])
+    out = " ".join(run(*words, "--engine", "vllm")[1].split())
+    assert "without queueing, modelled and not calibrated; measured was 812 ms at concurrency 4" in out
+    assert run("serving", "size", *WORDS, *SHAPE, "--engine", "vllm")[0] == 1
 
 
 def test_a_config_of_ones_own(as_json, tmp_path):
@@ -93,6 +142,22 @@ def test_prices_of_a_gpu(as_json, run):
     assert "10.08" in out
     assert run("serving", "prices", "l4", "--commitment", "owned")[0] == 3
     assert run("serving", "prices")[0] == 1
+
+
+def test_a_price_that_is_called_old_is_shown_and_not_counted(as_json, run):
+    made = as_json("serving", "prices", "h200-sxm")
+    # nebius 3.50, market 4.06, oci 10.00; aws 15.99 is marked as old
+    assert made["usd_per_gpu_hour"] == {"low": "3.50", "median": "4.06", "high": "10.00"}
+    assert [one["provider"] for one in made["not_counted"]] == ["aws"]
+    out = run("serving", "prices", "h200-sxm")[1]
+    assert "not counted: p5en, an old price" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("gpu", ["h100-sxm", "h200-sxm"])
+def test_a_table_of_prices_fits_the_screen(run, gpu):
+    out = run("serving", "prices", gpu)[1]
+    assert max(map(len, out.splitlines())) <= 100
+    assert "analyzer/constants.py" in "".join(out.split()) or gpu != "h100-sxm"
 
 
 def test_a_catalogue_is_printed_as_entries(run, tmp_path):

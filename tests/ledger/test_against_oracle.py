@@ -21,7 +21,7 @@ from tenfold.store import schema
 
 # A failing example is shown as drawn: shrinking a log and a book together takes minutes and helps little.
 QUICK = settings(
-    max_examples=5,
+    max_examples=3,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -103,7 +103,7 @@ def test_ledger_equals_oracle_at_length(drawn, by):
     strategies.books_and_logs(min_size=20, max_size=40),
     st.datetimes(datetime(2025, 6, 1), datetime(2027, 6, 1), timezones=st.just(UTC)),
 )
-@settings(QUICK, max_examples=4)
+@settings(QUICK, max_examples=2)
 def test_what_if_at_one_instant_equals_oracle(drawn, at):
     text, rows = drawn
     hold_equal(text, rows, price_at=at)
@@ -134,7 +134,7 @@ ZONES = ("UTC", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "Australia
 
 
 @given(strategies.books_and_logs(min_size=20, max_size=40), st.sampled_from(ZONES), st.data())
-@settings(QUICK, max_examples=4)
+@settings(QUICK, max_examples=2)
 def test_windows_and_zones_equal_oracle(drawn, zone, data):
     text, rows = drawn
     book, slow = books(text)

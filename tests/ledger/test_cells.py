@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from quick import few
 from stores import log_of
 
 import tenfold as tf
@@ -54,19 +55,22 @@ def three_ways(rows, book):
 
 @pytest.mark.parametrize(
     "counts",
-    [
-        {"cache_read_tokens": 10},
-        {"cache_write_tokens": 10},
-        {"cache_write_tokens": 10, "cache_write_long_tokens": 10},
-        {"input_audio_tokens": 10},
-        {"output_audio_tokens": 10},
-        {"output_image_tokens": 10},
-        {"output_video_tokens": 10},
-        {"web_searches": 1},
-        {"images": 1},
-        {"input_audio_ms": 1},
-        {"cache_storage_token_s": 1},
-    ],
+    few(
+        4,
+        [
+            {"cache_read_tokens": 10},
+            {"cache_write_tokens": 10},
+            {"cache_write_tokens": 10, "cache_write_long_tokens": 10},
+            {"input_audio_tokens": 10},
+            {"output_audio_tokens": 10},
+            {"output_image_tokens": 10},
+            {"output_video_tokens": 10},
+            {"web_searches": 1},
+            {"images": 1},
+            {"input_audio_ms": 1},
+            {"cache_storage_token_s": 1},
+        ],
+    ),
     ids="+".join,
 )
 def test_one_request_without_a_price_takes_no_other_with_it(tmp_path, counts):
@@ -152,15 +156,18 @@ CACHED = {"cache_read_tokens": 500, "input_image_tokens": 300, "cache_read_image
 
 @pytest.mark.parametrize(
     ("rates", "more"),
-    [
-        # reads 500 at 0.1; images not apart, apart (100 uncached ones at 5), at input's rate; with a cached rate, 0.3
-        ("", -500 * 900_000),
-        ("input_image = 5", -500 * 900_000 + 100 * 4_000_000),
-        ('input_image = "1x"', -500 * 900_000),
-        ("cache_read_image = 0.3", -500 * 900_000 + 200 * 200_000),
-        ("input_image = 5\ncache_read_image = 0.3", -500 * 900_000 + 100 * 4_000_000 + 200 * 200_000),
-        ('input_image = "1x"\ncache_read_image = 0.3', -500 * 900_000 + 200 * 200_000),
-    ],
+    few(
+        3,
+        [
+            # reads 500 at 0.1; images not apart, apart (100 uncached at 5), at input's rate; with a cached rate, 0.3
+            ("", -500 * 900_000),
+            ("input_image = 5", -500 * 900_000 + 100 * 4_000_000),
+            ('input_image = "1x"', -500 * 900_000),
+            ("cache_read_image = 0.3", -500 * 900_000 + 200 * 200_000),
+            ("input_image = 5\ncache_read_image = 0.3", -500 * 900_000 + 100 * 4_000_000 + 200 * 200_000),
+            ('input_image = "1x"\ncache_read_image = 0.3', -500 * 900_000 + 200 * 200_000),
+        ],
+    ),
 )
 def test_cached_media_are_cut_from_reads_and_from_their_kind_once(tmp_path, rates, more):
     rows = [{**PLAIN, **CACHED}, PLAIN]
@@ -169,15 +176,18 @@ def test_cached_media_are_cut_from_reads_and_from_their_kind_once(tmp_path, rate
 
 @pytest.mark.parametrize(
     ("counts", "is_known"),
-    [
-        ({}, True),
-        ({"cache_read_image_tokens": 0}, True),
-        ({"cache_read_image_tokens": None}, False),
-        ({"cache_read_image_tokens": None, "cache_read_tokens": 0}, True),
-        ({"cache_read_image_tokens": None, "cache_read_audio_tokens": 200}, False),
-        ({"cache_write_tokens": 1}, False),
-        ({"cache_write_tokens": 1, "input_image_tokens": 0, "cache_read_image_tokens": None}, True),
-    ],
+    few(
+        3,
+        [
+            ({}, True),
+            ({"cache_read_image_tokens": 0}, True),
+            ({"cache_read_image_tokens": None}, False),
+            ({"cache_read_image_tokens": None, "cache_read_tokens": 0}, True),
+            ({"cache_read_image_tokens": None, "cache_read_audio_tokens": 200}, False),
+            ({"cache_write_tokens": 1}, False),
+            ({"cache_write_tokens": 1, "input_image_tokens": 0, "cache_read_image_tokens": None}, True),
+        ],
+    ),
     ids=str,
 )
 def test_media_priced_apart_are_priced_where_their_cached_count_is_known(tmp_path, counts, is_known):
@@ -188,24 +198,27 @@ def test_media_priced_apart_are_priced_where_their_cached_count_is_known(tmp_pat
 
 @pytest.mark.parametrize(
     ("counts", "is_overlap"),
-    [
-        ({"reasoning_tokens": 60, "output_audio_tokens": 40}, False),
-        ({"reasoning_tokens": 61, "output_audio_tokens": 40}, True),
-        ({"reasoning_tokens": 61, "output_video_tokens": 40}, True),
-        # 500 + 600 is more than 1000, and nothing is apart: then with 100 known to be in both; with reasoning apart
-        ({"cache_read_tokens": 500, "input_image_tokens": 600}, False),
-        ({"cache_read_tokens": 500, "input_image_tokens": 600, "reasoning_tokens": 1}, True),
-        (
-            {
-                "cache_read_tokens": 500,
-                "input_image_tokens": 600,
-                "cache_read_image_tokens": 100,
-                "reasoning_tokens": 1,
-            },
-            False,
-        ),
-        ({"cache_read_tokens": 500, "input_image_tokens": 600, "output_audio_tokens": 1}, True),
-    ],
+    few(
+        3,
+        [
+            ({"reasoning_tokens": 60, "output_audio_tokens": 40}, False),
+            ({"reasoning_tokens": 61, "output_audio_tokens": 40}, True),
+            ({"reasoning_tokens": 61, "output_video_tokens": 40}, True),
+            # 500 + 600 is more than 1000, and nothing is apart: then with 100 known to be in both; with reasoning apart
+            ({"cache_read_tokens": 500, "input_image_tokens": 600}, False),
+            ({"cache_read_tokens": 500, "input_image_tokens": 600, "reasoning_tokens": 1}, True),
+            (
+                {
+                    "cache_read_tokens": 500,
+                    "input_image_tokens": 600,
+                    "cache_read_image_tokens": 100,
+                    "reasoning_tokens": 1,
+                },
+                False,
+            ),
+            ({"cache_read_tokens": 500, "input_image_tokens": 600, "output_audio_tokens": 1}, True),
+        ],
+    ),
     ids=str,
 )
 def test_parts_beyond_their_total_have_no_price_where_one_is_priced_apart(tmp_path, counts, is_overlap):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick import few
 
 from tenfold.levers.baselines import (
     Outcome,
@@ -121,11 +122,14 @@ def test_frugalgpt(name, to_match, within_a_point):
 @pytest.mark.real_data
 @pytest.mark.parametrize(
     ("name", "clean", "n", "strong", "weak", "only_strong", "only_weak", "oracle"),
-    [
-        ("mmlu", False, 14_042, "80.580", "68.081", 2_497, 742, "85.864"),
-        ("mmlu", True, 14_037, "80.587", "68.091", 2_496, 742, "85.873"),
-        ("gsm8k", True, 1_307, "85.769", "63.734", 382, 94, "92.961"),
-    ],
+    few(
+        1,
+        [
+            ("mmlu", False, 14_042, "80.580", "68.081", 2_497, 742, "85.864"),
+            ("mmlu", True, 14_037, "80.587", "68.091", 2_496, 742, "85.873"),
+            ("gsm8k", True, 1_307, "85.769", "63.734", 382, 94, "92.961"),
+        ],
+    ),
 )
 def test_routellm_outcomes(name, clean, n, strong, weak, only_strong, only_weak, oracle):
     """levers.md 3: RouteLLM's paired outcomes, GPT-4 against Mixtral."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import batch_saving, is_billed, read_book
+from quick import few
 from small_logs import book, facts, ledger, look, row, saved
 from strategies import books_and_logs
 
@@ -64,7 +65,7 @@ def test_shipped_stack_matrix():
 
 @pytest.mark.parametrize(
     ("reads", "factor", "kept"),
-    [(500, "0.3", 150), (5, "0.5", 3), (1, "0.5", 1), (1, "0.49", 0), (3, "0.5", 2), (7, "0", 0), (7, "1", 7)],
+    few(3, [(500, "0.3", 150), (5, "0.5", 3), (1, "0.5", 1), (1, "0.49", 0), (3, "0.5", 2), (7, "0", 0), (7, "1", 7)]),
 )
 def test_lost_reads_become_uncached_input_at_the_batch_rate(reads, factor, kept):
     # The kept share is rounded half up; e.g. 500 reads at 0.3: (1,000 - 150) x 1 + 150 x 0.1 + 500.
@@ -237,12 +238,15 @@ def test_an_empty_where(where):
 
 @pytest.mark.parametrize(
     ("where", "hint"),
-    [
-        ("feature = 'taging'", 'no request has feature "taging". Did you mean "tagging"?'),
-        ("'taging' = requests.feature", 'no request has feature "taging". Did you mean "tagging"?'),
-        ("feature in ('chat', 'taging') and team = 'x'", 'no request has feature "chat".; no request has feature'),
-        ("starts_with(feature, 'x')", "none of the 2 billed requests"),
-    ],
+    few(
+        2,
+        [
+            ("feature = 'taging'", 'no request has feature "taging". Did you mean "tagging"?'),
+            ("'taging' = requests.feature", 'no request has feature "taging". Did you mean "tagging"?'),
+            ("feature in ('chat', 'taging') and team = 'x'", 'no request has feature "chat".; no request has feature'),
+            ("starts_with(feature, 'x')", "none of the 2 billed requests"),
+        ],
+    ),
 )
 def test_an_empty_where_names_what_is_near(where, hint):
     found = found_in([row(), row()], {"batch_api": {"where": where}})

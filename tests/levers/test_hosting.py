@@ -15,7 +15,7 @@ import tenfold as tf
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.levers import Look, procure
 from tenfold.levers.sites import factor
-from tenfold.serving.gpu_prices import gpu_price
+from tenfold.serving.gpu_terms import Terms, offer
 from tenfold.serving.memory import deployment
 from tenfold.serving.replanning import Hosting
 from tenfold.serving.roofline import interval
@@ -128,7 +128,7 @@ def test_a_price_that_no_list_has_is_asked_for(small, monkeypatch):
     def none(*_):
         raise NotEvaluable("no reserved_3y price of l4")
 
-    monkeypatch.setattr(procure, "gpu_price", none)
+    monkeypatch.setattr(procure, "offer", none)
     status, reason = verdict(small, "procure", {"commitment": "reserved_3y"})
     assert status == "nothing_eligible"
     assert "no reserved_3y price of l4; or state reserved_usd_per_hour" in reason
@@ -153,8 +153,11 @@ def test_a_service_level_vetoes_what_cannot_keep_it():
     status, reason = verdict(made, "procure", table, tf.Slo(tpot_p95_ms=8))
     assert status == "vetoed"
     assert "above the service level" in reason
-    # a limit that today's replicas miss too vetoes nothing
-    assert verdict(made, "procure", table, tf.Slo(tpot_p95_ms=5)) is None
+    # a limit that today's replicas miss too, or that nothing can keep, is missed all the same
+    for slo in (tf.Slo(tpot_p95_ms=5), tf.Slo(tpot_p95_ms=0), tf.Slo(ttft_p95_ms=0)):
+        status, reason = verdict(made, "procure", table, slo)
+        assert status == "vetoed"
+        assert "as it is today" in reason
 
 
 def test_limits_of_the_features_that_are_served_count(small):
@@ -228,7 +231,9 @@ def test_a_week_has_intervals_and_a_projection():
 def test_another_gpu_or_terms_take_listed_prices(small):
     with portfolio(small, {"procure": {"gpu": "l40s"}}, names=("procure",)) as (_, sites, _):
         how = sites.changes["procure"][0](sites.places[0], "mid")
-    assert how.usd_per_gpu_hour == gpu_price("l40s").median
+        dear, cheap = (sites.changes["procure"][0](sites.places[0], end).usd_per_gpu_hour for end in ("low", "high"))
+    lists = offer(Decimal("0.80"), Terms("l4", "on_demand"), Terms("l40s", "on_demand"))
+    assert (cheap, how.usd_per_gpu_hour, dear) == lists[:3]
     assert how.reserved_usd_per_gpu_hour is None
     # what is reserved today is no price on demand: the lists' one is what a busy hour would cost
     paid = hosted(LOG, pool(gpu="h100-sxm", usd="1.9", commitment="reserved_1y"), hours=3)
@@ -237,7 +242,8 @@ def test_another_gpu_or_terms_take_listed_prices(small):
         with portfolio(paid, {"procure": table}, names=("procure",)) as (found, sites, _):
             how = sites.changes["procure"][0](sites.places[0], "mid")
             saves = found.value(frozenset({"procure"}))
-        assert how.usd_per_gpu_hour == gpu_price("h100-sxm").median
+        lists = offer(Decimal("1.9"), Terms("h100-sxm", "reserved_1y"), Terms("h100-sxm", "on_demand"))
+        assert how.usd_per_gpu_hour == lists.mid > Decimal("1.9")
         assert (saves < 0) if commitment == "on_demand" else (saves == 0)
 
 
@@ -296,9 +302,14 @@ def test_what_may_wait_counts_in_the_stretch_in_which_it_starts():
     table = {"spot_where": "feature = 'night'", "spot_usd_per_hour": 0.3}
     with portfolio(made, {"procure": table}, names=("procure",)) as (_, sites, _):
         by_place = [(place.site.hourly, place.site.waiting) for place in sites.places]
-    assert [len(hourly) for hourly, _ in by_place] == [2, 2]
+        lengths = [place.site.seconds for place in sites.places]
+    assert lengths == [(3600.0, 1800.0)] * 2  # hours are counted from the start of a stretch
     whole = site(LOG, pool(), hours=3, busy=0, late="night")
-    assert sum(sum(waiting) for _, waiting in by_place) == pytest.approx(sum(whole.waiting))
+    late = sum(
+        rate * long / 3600 for (_, rates), longs in zip(by_place, lengths, strict=True)
+        for rate, long in zip(rates, longs, strict=True)
+    )  # fmt: skip
+    assert late == pytest.approx(sum(whole.waiting))
     assert all(late <= all_of for place in by_place for all_of, late in zip(*place, strict=True))
 
 
@@ -317,7 +328,7 @@ def test_tiers_and_regions_of_a_log_do_not_change_what_gpus_cost():
 
 def test_an_offer_that_is_too_dear_changes_nothing_and_autoscaling_is_asked_for_by_name():
     log = rows([2, 30, 2, 2])
-    made = hosted(log, pool(replicas=14), hours=4)
+    made = hosted(log, pool(replicas=20), hours=4)
     share = {"utilization": 0.1}
     dear = {"commitment": "reserved_1y", "reserved_usd_per_hour": 5}
     right = frozenset({"continuous_batching"})

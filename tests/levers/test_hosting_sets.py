@@ -150,9 +150,10 @@ def shapley(value):
     return shares
 
 
+@pytest.mark.full
 def test_a_plan_shows_each_lever_s_part_and_a_loss():
     # full batches and no limit: speculation costs, and says so
-    log = rows((60, 60), seconds=1500)
+    log = rows((60, 60))
     one = pool("llama-2-7b", "h100-sxm", replicas=4, usd="2.95", max_batch=512)
     log = [
         {**each, "model": "llama-2-7b", "input_tokens": 150, "cache_read_tokens": 0, "output_tokens": 60}
@@ -242,7 +243,8 @@ def test_two_stretches_have_their_own_bills():
         for number, (part, one, hours) in enumerate(((early, pools[0], (0, 5)), (late, pools[1], (5, 8)))):
             place = sites.places[number]
             at = site(part, one, hours=HOURS, busy=place.hosted.busy_ratio, scale=place.site.scale)
-            at = at._replace(hours=Fraction(hours[1] - hours[0]), hourly=at.hourly[slice(*hours)])
+            cut = slice(*hours)
+            at = at._replace(hours=Fraction(hours[1] - hours[0]), hourly=at.hourly[cut], waiting=at.waiting[cut])
             for names in SETS:
                 sums[names] += place.hosted.bill_pusd - expected(at, names).pusd
         assert made_of.spend_pusd == 8 * (8 * 5 + 4 * 3) * 10**11

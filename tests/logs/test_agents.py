@@ -317,7 +317,9 @@ def test_import_5_a_thread_resumed_with_codex_exec_counts_once(tmp_path):
     assert used(log) == [(1800, 1400, 125)]
 
 
-@pytest.mark.parametrize("name", sorted(OWN))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full if at else ()) for at, name in enumerate(sorted(OWN))]
+)
 def test_loading_again_changes_nothing(tmp_path, name):
     db = tmp_path / "u.duckdb"
     before = load(SAMPLES / name, db=db).requests

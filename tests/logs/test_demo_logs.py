@@ -18,7 +18,13 @@ NOT_LOGGED = {name: set() for name in TRUTH} | {"gateway.csv": WHO}
 WITHOUT_SESSIONS = {"gateway.csv"}
 
 
-@pytest.mark.parametrize("name", TRUTH)
+# One of JSON and the table with a map; the whole demo is loaded again for its plan (tests/planning/test_demo_plan.py).
+QUICK = {"openai_responses.jsonl.gz", "gateway.csv"}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in TRUTH]
+)
 def test_every_line_is_accounted_for_and_every_token_counted(name):
     right = TRUTH[name]
     log = load(DEMO / name, map=DEMO / "gateway.map.toml" if name == "gateway.csv" else None)

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 from log_files import SAMPLES, chat, counted, table, write
+from quick import few
 
 import tenfold as tf
 from tenfold.errors import LogFormatError
@@ -71,7 +72,9 @@ def test_one_call_costs_the_same_through_every_gateway(tmp_path, name):
         assert row["cost_logged_usd"] == Decimal("0.0035")
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "name", ["helicone", *(pytest.param(name, marks=pytest.mark.full) for name in FORMATS if name != "helicone")]
+)
 def test_repeats_reloads_and_broken_lines(tmp_path, name):
     make = FORMATS[name]
     file = write(tmp_path / "a.jsonl", [make(1), make(1), make(2), chat(7)])
@@ -88,12 +91,15 @@ def test_repeats_reloads_and_broken_lines(tmp_path, name):
 
 @pytest.mark.parametrize(
     ("name", "more"),
-    [
-        ("helicone", {"prompt_tokens": 2.5}),
-        ("envoy_ai_gateway", {"genai_tokens_input": -1}),
-        ("kong_ai_proxy", {"usage": {"prompt_tokens": True, "completion_tokens": 1}}),
-        ("portkey", {"req_units": "many"}),
-    ],
+    few(
+        2,
+        [
+            ("helicone", {"prompt_tokens": 2.5}),
+            ("envoy_ai_gateway", {"genai_tokens_input": -1}),
+            ("kong_ai_proxy", {"usage": {"prompt_tokens": True, "completion_tokens": 1}}),
+            ("portkey", {"req_units": "many"}),
+        ],
+    ),
 )
 def test_what_is_no_count_is_flagged(tmp_path, name, more):
     row = one(tmp_path, FORMATS[name](1, **more))
@@ -276,8 +282,17 @@ OWN = {
 GATEWAYS = {*OWN.values(), "bedrock_converse", "openrouter_chat", "portkey"}
 
 
+# Others' samples that look most like a gateway's: the rest is for the full run.
+NEAR = {"litellm_spendlogs.csv", "litellm_standard_logging_payload.jsonl", "openai_chat.jsonl"}
+
+
 @pytest.mark.parametrize(
-    "name", sorted(file.name for file in SAMPLES.iterdir() if file.suffix in {".jsonl", ".csv", ".log"})
+    "name",
+    [
+        file.name if file.name in {*OWN, *NEAR} else pytest.param(file.name, marks=pytest.mark.full)
+        for file in sorted(SAMPLES.iterdir())
+        if file.suffix in {".jsonl", ".csv", ".log"}
+    ],
 )
 def test_each_sample_is_its_own_readers(name):
     try:

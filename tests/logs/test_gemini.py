@@ -71,10 +71,14 @@ def test_repeats_are_duplicates_and_reloading_changes_nothing(tmp_path):
     [
         ({}, ("google", None)),
         ({"usageMetadata": {"promptTokenCount": 1, "trafficType": "ON_DEMAND"}}, ("vertex", "standard")),
-        ({"usageMetadata": {"promptTokenCount": 1, "trafficType": "ON_DEMAND_PRIORITY"}}, ("vertex", "priority")),
+        pytest.param(
+            {"usageMetadata": {"promptTokenCount": 1, "trafficType": "ON_DEMAND_PRIORITY"}},
+            ("vertex", "priority"),
+            marks=pytest.mark.full,
+        ),
         ({"usageMetadata": {"promptTokenCount": 1, "serviceTier": "flex"}}, ("google", "flex")),
         ({"provider": "vertex_ai"}, ("vertex", None)),
-        ({"_log": {"provider": "vertex"}}, ("vertex", None)),
+        pytest.param({"_log": {"provider": "vertex"}}, ("vertex", None), marks=pytest.mark.full),
     ],
 )
 def test_who_bills_and_at_which_tier(tmp_path, more, right):

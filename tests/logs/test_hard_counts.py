@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 from log_files import chat, counted, write
+from quick import few
 
 from tenfold.logs import load
 
@@ -100,7 +102,7 @@ def test_long_writes_are_writes_and_never_above_the_input(tmp_path):
     assert [found["bad"][name] for name in names] == [None, None, None, ["bad_count"]]
 
 
-@pytest.mark.parametrize(("written", "right"), [("1.000", None), ("1.0", 1), ("1.", 1), ("1024.00", 1024)])
+@pytest.mark.parametrize(("written", "right"), few(2, [("1.000", None), ("1.0", 1), ("1.", 1), ("1024.00", 1024)]))
 def test_a_point_before_three_zeros_is_ambiguous(tmp_path, written, right):
     file = tmp_path / "a.csv"
     file.write_text(f"ts,input_tokens,output_tokens\n2026-11-02T00:00:00Z,{written},7\n")
@@ -181,7 +183,7 @@ def test_keys_of_different_requests_never_meet(tmp_path):
     assert counted(load(write(tmp_path / "b.jsonl", lines), map=mapping)) == (2, 0, 0, 0)
 
 
-@pytest.mark.parametrize("name", ["None", "null", "", "NaN"])
+@pytest.mark.parametrize("name", few(1, ["None", "null", "", "NaN"]))
 def test_a_word_for_no_id_is_no_id(tmp_path, name):
     file = tmp_path / "a.csv"
     file.write_text(
@@ -205,3 +207,17 @@ def test_a_reused_id_days_later_is_a_conflict_with_both_places(tmp_path):
     # an hour later it may be a snapshot
     grown = write(tmp_path / "b.jsonl", [chat(1), {**chat(1, prompt=5000), "created": 1793577600 + 3600}])
     assert counted(load(grown)) == (1, 0, 1, 0)
+
+
+def test_numbers_that_are_not_finite_are_unknown_and_flagged(tmp_path):
+    names = ("duration_ms", "ttft_ms", "queue_ms", "kv_usage_ratio")
+    values = [float("nan"), float("inf"), float("-inf"), -1.0, 0.5]
+    lines = [{"request_id": f"r{value}", "model": "m", "ts": "2026-11-02T10:00:00Z", "provider": "openai",
+              "input_tokens": 5, "output_tokens": 5, **dict.fromkeys(names, value)} for value in values]  # fmt: skip
+    pl.DataFrame(lines).write_parquet(tmp_path / "a.parquet")
+    found = rows(load(tmp_path / "a.parquet"))
+    for value in values:
+        row = found[f"r{value}"]
+        is_known = value == 0.5
+        assert [row[name] for name in names] == [0.5 if is_known else None] * 4, value
+        assert row["flags"] == (None if is_known else ["bad_value"]), value

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from log_files import chat, counted, write
+from quick import few
 
 from tenfold.errors import LogFormatError
 from tenfold.logs import files, load
@@ -38,7 +39,7 @@ def damaged(file, packed):
     return log, reject
 
 
-@pytest.mark.parametrize("pack", PACKERS)
+@pytest.mark.parametrize("pack", few(1, PACKERS))
 def test_a_wrong_checksum_keeps_every_line_and_says_so(tmp_path, content, pack):
     packed = bytearray(pack(content))
     packed[-5 if pack is gzip.compress else -1] ^= 0xFF
@@ -77,7 +78,7 @@ def test_a_block_of_a_kind_that_does_not_exist_loses_only_what_follows(tmp_path,
     assert f"what follows line {LINES} is missing" in reject["reason"]
 
 
-@pytest.mark.parametrize("pack", PACKERS)
+@pytest.mark.parametrize("pack", few(1, PACKERS))
 def test_bytes_after_an_archive_are_named(tmp_path, content, pack):
     log, reject = damaged(tmp_path / "a", pack(content) + b"garbage, and more of it")
     assert counted(log) == (LINES, 0, 0, 1)
@@ -142,12 +143,15 @@ def row(name, note="x"):
 
 @pytest.mark.parametrize(
     ("broken", "rest", "rejected"),
-    [
-        # a quote that nothing closes; one that another record's quote closes; one that leaves a ragged record
-        (row("b", '"open'), [row(f"z{n}") for n in range(500)], [3]),
-        (row("b", '"open'), [row(f"z{n}", '"note"') for n in range(500)], [3]),
-        (row("b", '"open'), [row("z0", 'ends",')] + [row(f"z{n}") for n in range(1, 500)], [3, 4]),
-    ],
+    few(
+        1,
+        [
+            # a quote that nothing closes; one that another record's quote closes; one that leaves a ragged record
+            (row("b", '"open'), [row(f"z{n}") for n in range(500)], [3]),
+            (row("b", '"open'), [row(f"z{n}", '"note"') for n in range(500)], [3]),
+            (row("b", '"open'), [row("z0", 'ends",')] + [row(f"z{n}") for n in range(1, 500)], [3, 4]),
+        ],
+    ),
     ids=["never closed", "closed by another", "ragged"],
 )
 def test_one_open_quote_costs_one_record(tmp_path, broken, rest, rejected):
@@ -213,7 +217,14 @@ KINDS = {
 
 @pytest.mark.parametrize(
     ("many", "few", "made"),
-    [(a, b, KINDS[b]) for a in KINDS for b in KINDS if a != b] + [("anthropic_messages", "openai_chat", both)],
+    [
+        # each format once as the many and once as the few
+        pytest.param(a, b, KINDS[b], marks=() if (at + 1) % len(KINDS) == to else pytest.mark.full)
+        for at, a in enumerate(KINDS)
+        for to, b in enumerate(KINDS)
+        if a != b
+    ]
+    + [("anthropic_messages", "openai_chat", both)],
 )
 def test_a_line_of_another_format_is_put_aside_as_such(tmp_path, many, few, made):
     log = load(write(tmp_path / "a.jsonl", [KINDS[many](1), KINDS[many](2), made(3)]))

@@ -56,7 +56,13 @@ def test_a_kill_between_insert_and_commit_leaves_nothing_of_the_load(tmp_path):
     assert counted(load(file, db=db)) == (3, 0, 1, 0)
 
 
-@pytest.mark.parametrize("place", [("publish", "_insert"), ("database", "_create")], ids=["rows", "tables"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(("publish", "_insert"), id="rows"),
+        pytest.param(("database", "_create"), id="tables", marks=pytest.mark.full),
+    ],
+)
 def test_a_kill_on_a_fresh_file_leaves_one_that_can_be_loaded_into(tmp_path, place):
     db, file = tmp_path / "log.duckdb", write(tmp_path / "a.jsonl", [chat(1), chat(2)])
     killed(*place, file, db)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from log_files import SAMPLES, chat, counted, write
+from quick import few
 
 from tenfold.errors import LogFormatError, TenfoldError
 from tenfold.logs import READERS, load
@@ -104,7 +105,7 @@ def test_a_wrongly_named_format_says_what_the_file_is(tmp_path):
     )
 
 
-@pytest.mark.parametrize("at", ["1e300", "9223372036854775807", "-1", '"9999-99-99T00:00:00Z"', "1e18"])
+@pytest.mark.parametrize("at", few(2, ["1e300", "9223372036854775807", "-1", '"9999-99-99T00:00:00Z"', "1e18"]))
 def test_impossible_times_are_flagged(tmp_path, at):
     line = json.dumps(chat(1)).replace("1793577600", "0")
     (tmp_path / "a.jsonl").write_text(line[:-1] + f', "_log": {{"ts": {at}, "duration_ms": {at}}}}}\n')

@@ -10,6 +10,7 @@ import tempfile
 
 import pytest
 from log_files import SAMPLES
+from quick import few
 
 from tenfold.logs import load
 
@@ -37,7 +38,7 @@ def text_of(rows, kind):
     return "".join(json.dumps(row) + "\n" for row in rows) + json.dumps({"messages": SECRET})[:-3]
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("kind", few(1, ["csv", "jsonl"]))
 def test_temporary_files_hold_the_readers_own_values_only(tmp_path, monkeypatch, kind):
     kept = tmp_path / "kept"
     kept.mkdir()

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from log_files import SAMPLES, chat, counted, write
+from quick import few
 
 from tenfold.errors import LogFormatError
 from tenfold.logs import READERS, detect, load
@@ -54,13 +55,16 @@ def test_a_request_of_sglang(tmp_path):
 
 @pytest.mark.parametrize(
     ("reason", "right"),
-    [
-        ({"type": "length", "length": 128}, ("success", "length", None)),
-        ("stop", ("success", "stop", None)),
-        (None, ("success", None, None)),
-        ({"type": "abort", "message": "x"}, ("cancelled", None, None)),
-        ({"type": "abort", "status_code": 503, "err_type": "x"}, ("error", None, 503)),
-    ],
+    few(
+        2,
+        [
+            ({"type": "length", "length": 128}, ("success", "length", None)),
+            ("stop", ("success", "stop", None)),
+            (None, ("success", None, None)),
+            ({"type": "abort", "message": "x"}, ("cancelled", None, None)),
+            ({"type": "abort", "status_code": 503, "err_type": "x"}, ("error", None, 503)),
+        ],
+    ),
 )
 def test_how_a_request_of_sglang_ended(tmp_path, reason, right):
     (row,) = load(write(tmp_path / "a.log", [request(finish_reason=reason)])).requests.to_dicts()
@@ -110,7 +114,9 @@ def test_an_answer_of_vllm_with_its_metrics(tmp_path, metrics, right):
     )
 
 
-@pytest.mark.parametrize("metrics", [None, {}, [], "x", {"arrival_time": None}])
+@pytest.mark.parametrize(
+    "metrics", [{"arrival_time": None}, *(pytest.param(other, marks=pytest.mark.full) for other in (None, {}, [], "x"))]
+)
 def test_other_metrics_are_none_of_vllms(tmp_path, metrics):
     log = load(write(tmp_path / "a.jsonl", [chat(1, metrics=metrics)]))
     assert counted(log) == (1, 0, 0, 0)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from quick import few
 
 from tenfold.logs import READERS, detect, load
 
@@ -72,7 +73,13 @@ def test_b082_an_agents_sum_does_not_count_beside_its_calls(tmp_path):
     assert [log.summary[name] for name in ("requests", "merged", "ignored", "rejected")] == [4, 1, 1, 0]
 
 
-@pytest.mark.parametrize("operation", ["invoke_agent", "invoke_workflow", "execute_tool", "create_agent"])
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "invoke_agent",
+        *(pytest.param(name, marks=pytest.mark.full) for name in ("invoke_workflow", "execute_tool", "create_agent")),
+    ],
+)
 def test_rollups_go_by_their_operation_too(tmp_path, operation):
     rollup = span(1, gen_ai__operation__name=operation, gen_ai__usage__input_tokens=9, gen_ai__usage__output_tokens=1)
     log = loaded(tmp_path, export(rollup, chat(2)))
@@ -182,7 +189,7 @@ def inference(number, kind="LLM", parent=None, **more):
     }
 
 
-@pytest.mark.parametrize("kind", ["flat", "nested", "columns", "attributes as text"])
+@pytest.mark.parametrize("kind", few(2, ["flat", "nested", "columns", "attributes as text"]))
 def test_openinference_in_every_form(tmp_path, kind):
     row = inference(2)
     file = tmp_path / "a.csv"

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from log_files import SAMPLES, chat, counted, write
+from quick import few
 
 from tenfold.errors import LogFormatError
 from tenfold.logs import READERS, detect, load
@@ -47,7 +48,7 @@ def test_each_sample_is_read_by_its_own_reader(name):
 
 @pytest.mark.parametrize(
     ("events", "right"),
-    [
+    few(2, [
         pytest.param([start(input_tokens=25), {"type": "message_delta", "usage": {"output_tokens": 15}}], (25, 0, 15),
                      id="B076"),
         pytest.param([start(input_tokens=27), delta(input_tokens=27, cache_read_input_tokens=0, output_tokens=47)],
@@ -56,7 +57,7 @@ def test_each_sample_is_read_by_its_own_reader(name):
                      (627, 0, 47), id="B077 server tools: the input grows"),
         pytest.param([start(input_tokens=5, cache_read_input_tokens=40), delta(output_tokens=3)], (45, 40, 3),
                      id="what the delta leaves out is the start's"),
-    ],
+    ]),
 )  # fmt: skip
 def test_the_last_count_of_each_field_wins(tmp_path, events, right):
     log = load(write(tmp_path / "a.jsonl", [*events, {"type": "message_stop"}]))
@@ -209,7 +210,9 @@ def test_only_what_succeeded_in_an_anthropic_batch_is_billed(tmp_path):
     assert log.rejects["source_line"].to_list() == [5]
 
 
-@pytest.mark.parametrize("name", sorted(OWN))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full if at else ()) for at, name in enumerate(sorted(OWN))]
+)
 def test_loading_again_changes_nothing(tmp_path, name):
     db = tmp_path / "u.duckdb"
     before = load(SAMPLES / name, db=db)

@@ -145,7 +145,9 @@ def test_broken_lines_of_a_table(tmp_path):
     assert log.rejects["source_line"].to_list() == [5]
 
 
-@pytest.mark.parametrize("name", sorted(OWN))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full if at else ()) for at, name in enumerate(sorted(OWN))]
+)
 def test_loading_again_changes_nothing(tmp_path, name):
     db = tmp_path / "u.duckdb"
     before = load(SAMPLES / name, db=db)

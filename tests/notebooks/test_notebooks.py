@@ -4,6 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from quick import few
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
@@ -14,7 +15,8 @@ def test_committed_without_outputs(path):
     assert [cell for cell in notebook.cells if cell.cell_type == "code" and (cell.outputs or cell.execution_count)] == []
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+# One in the quick run; `make notebooks` and `make full` run every one.
+@pytest.mark.parametrize("path", few(1, NOTEBOOKS), ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("default")  # the kernel client's own warnings are not ours
 def test_runs(path, tmp_path):
     from nbclient import NotebookClient

@@ -68,6 +68,8 @@ def hold_scenarios(log, plan, ok):
             assert max(values) <= one.saving.high, one.name
 
 
+# the quick run has every one of them among the others
+@pytest.mark.full
 @pytest.mark.parametrize("lever", LEVERS)
 def test_one_lever(lever):
     log = drawn(1, 60, (lever,))

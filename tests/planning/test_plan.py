@@ -5,6 +5,7 @@ import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from quick import few
 from small_logs import Shorten, ledger, row
 
 import tenfold as tf
@@ -92,7 +93,7 @@ def test_per_month_is_withheld_below_seven_days():
     assert seven.per_month_pusd == 434_290 * PUSD_PER_USD // 100
 
 
-@pytest.mark.parametrize(("count", "is_short"), [(6, True), (9, True), (10, False)])
+@pytest.mark.parametrize(("count", "is_short"), few(1, [(6, True), (9, True), (10, False)]))
 def test_a_short_log_has_no_interval(count, is_short):
     plan = batched(ledger(days(count)), effort_days=100)
     batch = of(plan, "batch_api")

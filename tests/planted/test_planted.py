@@ -12,8 +12,8 @@ from planted import LOGS, book, for_plan, issue_log
 from tenfold.slo import Slo
 
 QUICK, SEEDS = 1, 100  # a plan takes half a second; the slow oracle meets seed 1 in tests/test_oracle_levers.py
-# One of each pair of variants; all of them in `full`, and against the slow oracle.
-QUICK_LOGS = list(LOGS)[::2]
+# Some of them; all are met in `full`, and by the slow oracle in the quick run.
+QUICK_LOGS = list(LOGS)[::4]
 BOOK = cache(book)
 
 

@@ -242,6 +242,7 @@ def test_where_the_package_contradicts_itself_nothing_is_proposed(proposed):
     assert made.added == []  # one of them says what the book does
 
 
+@pytest.mark.full
 def test_what_both_packages_propose_for_the_shipped_book_loads():
     files, book = toml_files(shipped()), price_book()
     for reading in readings():

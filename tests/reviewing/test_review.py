@@ -2,20 +2,18 @@
 
 import re
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import pytest
 from bills import FIVE, ledger_of, utc
+from quick import few
 
 from tenfold import extras
 from tenfold.errors import NotEvaluable
 from tenfold.extras import MissingExtraError
 from tenfold.ledger import attribute
 from tenfold.planning import plan
-from tenfold.prices.meters import meters
 from tenfold.reviewing import SECTIONS, ranked, review, summary
 from tenfold.reviewing.facts import Facts
-from tenfold.reviewing.price_changes import _changed
 from tenfold.reviewing.quarter import quarter as read_quarter
 
 EVIL = '<script>alert("team")</script>'
@@ -254,13 +252,16 @@ class TestLevers:
 
     @pytest.mark.parametrize(
         ("change", "told"),
-        [
-            ({"card_version": "another"}, "other prices (another"),
-            ({"log_hash": "another"}, "other log (another"),
-            ({"window": {"first_day": "2026-06-30", "last_day": "2026-08-02"}}, "made on 2026-06-30 to 2026-08-02"),
-            ({"window": {"first_day": "2026-07-01", "last_day": "2026-10-01"}}, "made on 2026-07-01 to 2026-10-01"),
-            ({"spend_usd": None}, "not on this quarter's $3.90"),
-        ],
+        few(
+            2,
+            [
+                ({"card_version": "another"}, "other prices (another"),
+                ({"log_hash": "another"}, "other log (another"),
+                ({"window": {"first_day": "2026-06-30", "last_day": "2026-08-02"}}, "made on 2026-06-30 to 2026-08-02"),
+                ({"window": {"first_day": "2026-07-01", "last_day": "2026-10-01"}}, "made on 2026-07-01 to 2026-10-01"),
+                ({"spend_usd": None}, "not on this quarter's $3.90"),
+            ],
+        ),
     )
     def test_a_plan_of_other_prices_or_another_log_is_told(self, ledger, change, told):
         facts = Facts(ledger, {**PLAN, "spend_usd": "3.9", **change}, read_quarter("2026Q3"))
@@ -377,6 +378,7 @@ def test_sections_do_not_import_each_other():
         assert not {f"tenfold.reviewing.{name}" for name in names - {own}} & held
 
 
+@pytest.mark.full
 def test_real_plans_of_two_windows(tmp_path):
     """The plan of one July day beside the quarter that has more: no figure of it in the summary."""
     made = ledger_of(ROWS, tmp_path)
@@ -399,21 +401,3 @@ def test_a_notebook_shows_a_line_and_a_frame(made):
     assert frame["srcdoc"] == made.html
     # the page is an attribute, and none of its elements is the notebook's
     assert {tag for tag, _ in tags} == {"p", "iframe"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "shown"),
-    [
-        (1_000_000, 200_000, ("$1.00", "$0.20")),
-        (75_000, None, ("$0.075", "no price")),
-        (4_000_000, 4_500, ("$4.0000", "$0.0045")),
-    ],
-)
-def test_prices_of_one_change_have_the_same_decimals(old, new, shown):
-    found = _changed(*(_list(rate) for rate in (old, new)))
-    assert [rates[1:] for rates in found] == [shown]
-
-
-def _list(rate):
-    rates = (rate, *[None] * (len(meters()) - 1))
-    return SimpleNamespace(bands=(SimpleNamespace(rates=rates),))

@@ -10,8 +10,9 @@ import pytest
 from fleets import START, ledger_of
 
 from tenfold.errors import NotEvaluable
+from tenfold.serving import roofline
 from tenfold.serving.api_mix import Kind, Mix, api_mix
-from tenfold.serving.breakeven import Terms, break_even, grown, sensitivity
+from tenfold.serving.breakeven import Terms, assumptions, break_even, grown, impossible, sensitivity
 from tenfold.serving.memory import deployment
 from tenfold.serving.sizing import size
 
@@ -114,7 +115,7 @@ def test_sensitivity_moves_one_thing_at_a_time():
     assert uncached.tokens_per_s < here.tokens_per_s  # what was cached is computed, on both sides
     assert uncached.api_pusd_per_month > here.api_pusd_per_month
     assert by["ops", "20,000 USD a month"].self_pusd_per_month == here.self_pusd_per_month + 20_000 * USD
-    assert {row.what for row in rows} == {"throughput", "price", "utilisation", "mix", "ops"}
+    assert {row.what for row in rows} == {"throughput", "TPOT limit", "price", "utilisation", "mix", "ops"}
 
 
 def test_a_measurement_scales_the_rate():
@@ -195,3 +196,93 @@ def test_days_are_those_of_the_window(tmp_path):
     found = api_mix(ledger_of(REQUESTS, tmp_path, START, START + timedelta(days=10)))
     assert found.days == 10
     assert found.tokens_per_month == Fraction((3110 + 600 + 1020) * 304, 100)
+
+
+# an API without a cache, and one whose prices have ended
+OTHERS = """
+provider = "other"
+[[price]]
+model = "plain"
+input = 2
+output = 5
+source = "by hand"
+checked = 2026-11-29
+[[price]]
+model = "gone"
+valid_to = 2026-01-01
+input = 2
+output = 5
+source = "by hand"
+checked = 2026-11-29
+"""
+
+
+@pytest.fixture
+def hosted(tmp_path):
+    """Two self-hosted requests, 4,000 and 500 tokens read from a cache, and prices of another provider."""
+    (tmp_path / "prices").mkdir()
+    (tmp_path / "prices" / "other.toml").write_text(OTHERS)
+    own = {"provider": "self-hosted", "model": "m-own"}
+    return ledger_of([api(0, 1000, 4000, 200, **own), api(1, 100, 500, 50, **own)], tmp_path)
+
+
+def test_an_api_without_a_cache_bills_cached_tokens_as_input(hosted):
+    found = api_mix(hosted, api=("other", "plain"))
+    assert (found.requests, found.unpriced_requests, found.as_input_tokens) == (2, 0, 4500)
+    assert found.computed == Kind(1100, 1100 * 2 * 10**6)
+    assert found.cached == Kind(4500, 4500 * 2 * 10**6)
+    assert found.output == Kind(250, 250 * 5 * 10**6)
+    mix = replace(found, days=10)
+    assert any("no rate for 4,500 tokens" in said for said in assumptions(mix, TERMS, break_even(mix, TERMS)))
+    assert api_mix(hosted, api=("openai", "m1")).as_input_tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"where": "provider = 'self-hosted'"}, "2 requests self-hosted: name the API to compare with, --api-model"),
+        ({"api": ("other", "plein")}, 'other has no price for model "plein". Did you mean "plain"'),
+        ({"api": ("other", "gone")}, "gone has no price at .*: the last one ended 2026-01-01"),
+    ],
+)
+def test_a_price_that_is_missing_is_named(hosted, asked, said):
+    with pytest.raises(NotEvaluable, match=said):
+        api_mix(hosted, **asked)
+
+
+def test_what_has_no_price_is_counted_and_says_why(tmp_path):
+    (tmp_path / "prices").mkdir()
+    (tmp_path / "prices" / "other.toml").write_text(OTHERS)
+    plain = {"provider": "other", "model": "plain"}
+    rows = [api(0, 100, 0, 10, **plain), api(1, 100, 900, 20, **plain), api(2, 7, 0, 3, model="unknown")]
+    found = api_mix(ledger_of(rows, tmp_path))
+    assert (found.requests, found.unpriced_requests, found.unpriced_tokens) == (1, 2, 1020 + 10)
+    assert found.why_unpriced == (
+        "1 request with a kind of tokens that has no rate; "
+        "1 request to models without a price: `tenfold cost` names them"
+    )
+
+
+def test_batch_and_time_per_token_are_assumed_and_a_limit_moves_the_answer():
+    found = break_even(MIX, TERMS)
+    step = roofline.speed(ONE, found.batch, 900, 100)
+    assert found.tpot_s == pytest.approx(step.tpot_s)
+    assert assumptions(MIX, TERMS, found)[0].startswith(
+        f"{found.batch} requests at once a replica, {step.tpot_s * 1e3:,.0f} ms an output token: no limit on it is set"
+    )
+    limited = {row.value: row for row in sensitivity(MIX, TERMS) if row.what == "TPOT limit"}
+    assert list(limited) == ["none", "80 ms a token", "40 ms a token", "20 ms a token"]
+    assert limited["none"][2:] == found[2:]
+    assert limited["20 ms a token"].tpot_s <= 0.020
+    assert limited["20 ms a token"].tokens_per_s < found.tokens_per_s
+    assert impossible(MIX, TERMS, sensitivity(MIX, TERMS)) == []
+    slow = replace(TERMS, deployment=deployment("llama-3.1-8b", "l4", 1, "fp8"))  # 8 GB at 300 GB/s: 27 ms a token
+    assert impossible(MIX, slow, sensitivity(MIX, slow)) == ["TPOT limit 20 ms a token"]
+    # slower by half as measured: the time per token too
+    half = break_even(MIX, replace(TERMS, scale=0.5))
+    assert half.tpot_s == pytest.approx(2 * found.tpot_s)
+
+
+def test_heads_that_do_not_divide_cannot_be_served():
+    with pytest.raises(NotEvaluable, match="32 query heads do not divide among 3 GPUs"):
+        break_even(MIX, replace(TERMS, deployment=ONE._replace(tp=3)))

@@ -77,7 +77,7 @@ def test_requests_under_way_by_littles_law_where_a_rate_was_sent(tmp_path):
     rated = {**sent, "request_rate": 2.7, "mean_e2el_ms": 23_650.0}
     (point,) = read(written(tmp_path / "a.json", rated))
     assert point.concurrency == pytest.approx(640 * 23.65 / 236.5)
-    with pytest.raises(ServingError, match=r"b\.json: does not say its concurrency; give it \(--concurrency\)"):
+    with pytest.raises(ServingError, match=r"b\.json: does not say its concurrency; give it \(--concurrency, or"):
         read(written(tmp_path / "b.json", {**sent, "request_rate": 2.7}))
     (point,) = read(tmp_path / "b.json", Given(concurrency=60))
     assert point.concurrency == 60
@@ -108,6 +108,7 @@ def test_a_static_batch_of_sglang(tmp_path):
         ({"output_throughput": "fast"}, "output_throughput is 'fast', not a number above zero"),
         ({"output_throughput": True}, "output_throughput is True"),
         ({"mean_tpot_ms": -1}, "mean_tpot_ms is -1"),
+        ({"completed": 10**400}, f"completed is 1{'0' * 59}, not a number above zero"),
     ],
 )
 def test_a_key_that_cannot_be_used_is_named(tmp_path, change, message):
@@ -123,6 +124,7 @@ def test_files_that_are_no_results_are_refused(tmp_path):
     for text, message in (
         ("", "holds no results"),
         ("hello", "line 1: not JSON"),
+        ("[" * 50_000, "line 1: not JSON"),
         ("[1]", "not a JSON object"),
         ('{"a": 1}', "no known benchmark result"),
         ('{"output_token_throughput": 5, "input_config": {"loadgen": {"concurrency": 1}}}', "needs input_sequence_len"),
@@ -141,7 +143,7 @@ def test_what_does_not_belong_to_the_replica_is_refused():
         calibrate(replica(tp=1), [Point(1, 512, 256, 120, source="run.json")])
     with pytest.raises(ServingError, match="does not fit on 1 x h100-sxm"):
         calibrate(replica(gpu="h100-sxm", tp=1, weights="bf16"), [point])
-    with pytest.raises(ServingError, match="points of several engines"):
+    with pytest.raises(ServingError, match="points of several engines: choose one with --engine .sglang, vllm."):
         calibrate(replica(), [point._replace(engine="vllm"), point._replace(engine="sglang")])
     with pytest.raises(ServingError, match="without a measured point"):
         calibrate(replica(), [])

@@ -105,5 +105,5 @@ def test_sweeps_and_outcomes_keep_their_figures():
     assert (row["budget"], row["itl_short_p99_ms"], row["itl_short_max_ms"], row["ttft_long_p95_ms"]) == (
         *(512, 100.0, 200.0, None),
     )
-    ends = [Outcome("price", str(ratio), 1.0, 1, 2, 2, 10, 77, ratio, None, None) for ratio in (1.0, 1.1)]
+    ends = [Outcome("price", str(ratio), 1.0, 1, 2, 2, 10, 77, ratio, None, None, 0.04) for ratio in (1.0, 1.1)]
     assert frames.break_even(ends).rows() == [("price", "1.0", 77, True), ("price", "1.1", 77, False)]

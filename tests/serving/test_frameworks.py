@@ -331,7 +331,12 @@ def test_command_line(db, tmp_path):
     assert document["benchmark"]["trace"]["requests"] == 40
     assert any(command.startswith("vllm serve") for command in document["benchmark"]["commands"])
     assert document["order_of_work"][0].startswith("run vLLM")
-    said = CliRunner().invoke(app, words).stdout
+    assert any(command.startswith("vllm serve m ") for command in document["benchmark"]["commands"])
+    said = CliRunner().invoke(app, [*words, "--where", "provider = 'self-hosted'"]).stdout
+    assert max(map(len, said.splitlines())) <= 100
+    commands = said[said.index("Benchmark ") : said.index("What others")].replace(" \\\n     ", "")
+    assert f"--db {db} --where \"provider = 'self-hosted'\" --write-trace trace.jsonl" in commands
+    assert "--url localhost:8000" in commands
     assert "shown, not counted" in said
     assert "missing" in said
 

@@ -41,6 +41,7 @@ def sites(draw):
         Tokens(*(int(requests * kind) for kind in load)), hourly, waiting, draw(st.floats(0, 1)),
         draw(st.none() | st.floats(0.004, 0.2)), draw(st.none() | st.floats(0.01, 1)),
         draw(st.sampled_from([1.0, 0.8, 1.3])),
+        tuple(3600.0 - 400 * n for n in range(len(hourly))) if draw(st.booleans()) else (),
     )  # fmt: skip
 
 
@@ -58,7 +59,7 @@ def hostings(draw):
     }
     prices = {key: None if made[key] is None else Decimal(made[key]) / 100 for key in ("reserved", "spot")}
     how = Hosting(
-        WEIGHTS.get(made["weights"]), KV.get(made["kv"]), made["utilization"], draw(st.booleans()),
+        WEIGHTS.get(made["weights"]), KV.get(made["kv"]), made["utilization"], draw(st.booleans()), 2,
         draw(st.none() | st.integers(1, 64)),
         made["gpu"] and gpu(made["gpu"]), made["gpu"] and Decimal("2.5"), prices["reserved"], prices["spot"], 0.1,
         made["speculation"], draw(st.sampled_from([0.75, 1.0, 1.33])),
@@ -71,13 +72,17 @@ def plain(site):
     return oracle.Site(
         replica(site.deployment), site.replicas, site.usd_per_gpu_hour, site.hours, site.cap, tuple(site.load),
         tuple(site.tokens), site.hourly, site.waiting, site.busy_ratio, site.tpot_slo_s, site.scale,
-        site.ttft_slo_s,
+        site.ttft_slo_s, tuple(site.seconds), site.peak, site.kept_peak,
     )  # fmt: skip
 
 
 def from_oracle(site, how, made):
     faster = any(made[key] is not None for key in ("weights", "kv", "gpu", "speculation", "utilization"))
-    tps = sorted({*TPS, site.deployment.tp}) if made["weights"] or made["gpu"] else None
+    tps = (
+        sorted({*(n for n in TPS if not site.deployment.model.q_heads % n), site.deployment.tp})
+        if made["weights"] or made["gpu"]
+        else None
+    )
     return oracle.bill(
         plain(site), changed(made["weights"], made["kv"], made["gpu"]), tps=tps, draft=as_draft(how.speculation),
         utilization=how.utilization, cap=how.cap, price=how.usd_per_gpu_hour, rework=how.spot_rework,
@@ -222,12 +227,17 @@ def test_spot_by_hand():
     site, each = site_by_hand()
     site = site._replace(waiting=[0.0] * 6 + [0.0, each])
     how = Hosting(spot_usd_per_gpu_hour=Decimal("0.3"), spot_rework=0.1)
-    # today's 3 carry 2.5; 1.5 then is 3/5 of that: 1.8, so 2. One replica hour of spot, and a tenth again
+    # today's 3 carry 2.5; 1.5 then is 3/5 of that: 1.8, so 2. The third is on spot for eight hours, a tenth twice
     found = rehosted(site, how)
-    assert found.replicas == 2
-    assert float(found.spot_hours) == pytest.approx(1.1)
-    assert found.bill_pusd == pytest.approx(2 * 8 * 8 * 10**11 + 1.1 * 3 * 10**11, abs=10)
-    assert rehosted(site, how._replace(utilization=0.6)).replicas == 3  # 1.5 / 0.6
+    assert (found.replicas, found.on_demand_hours) == (3, 2 * 8)
+    assert float(found.spot_hours) == pytest.approx(8.8)
+    assert found.bill_pusd == pytest.approx(2 * 8 * 8 * 10**11 + 8.8 * 3 * 10**11, abs=10)
+    # at today's price nothing is saved, and what is done twice costs more
+    same = how._replace(spot_usd_per_gpu_hour=Decimal("0.8"))
+    assert rehosted(site, same._replace(spot_rework=0.0)).bill_pusd == 3 * 8 * 8 * 10**11
+    assert rehosted(site, same).bill_pusd > 3 * 8 * 8 * 10**11
+    # right-sized, 1.5 / 0.6 stay of 2.5 / 0.6: 3 of 5
+    assert rehosted(site, how._replace(utilization=0.6)).on_demand_hours == 3 * 8
     # nothing may wait: nothing changes
     assert rehosted(site._replace(waiting=[0.0] * 8), how).bill_pusd == 3 * 8 * 8 * 10**11
 

@@ -211,6 +211,13 @@ def test_what_cannot_fit_is_refused_and_counted():
         simulate(ONE, one_by_one((1000, 10)), budget=64, max_num_seqs=4, kv_pool_tokens=160)
 
 
+def test_weights_must_fit_whatever_pool_is_stated():
+    large = deployment("deepseek-v3", "l4")
+    for pool in (None, 10**6):
+        with pytest.raises(ServingError, match="does not fit on 1 x l4 with bf16 weights"):
+            simulate(large, one_by_one((100, 10)), budget=64, max_num_seqs=4, kv_pool_tokens=pool)
+
+
 def test_a_transfer_between_pools_is_in_the_second_token():
     pools = Pools(1, 1, link_bytes_per_s=1e9, latency_s=0.005)
     out = simulate(ONE, one_by_one((1000, 3)), budget=2048, max_num_seqs=4, pools=pools)

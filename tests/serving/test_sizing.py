@@ -58,7 +58,7 @@ def test_what_is_missed_or_queues_is_said():
     assert any("the SLO cannot be met: one request alone" in note for note in missed.notes)
     queued = size(L70, 1000, 1000, concurrency=5000)
     assert (queued.batch, queued.bound) == (860, "memory")
-    assert "5000 requests asked for, memory holds 860: the others queue" in queued.notes
+    assert "5,000 requests asked for, memory holds 860: the others queue" in queued.notes
     slow = size(L70, 1000, 1000, concurrency=800, tpot_slo_s=0.01)
     assert (slow.batch, slow.bound) == (800, "given")
     assert "the SLO is missed with 800 requests at once" in slow.notes

@@ -223,6 +223,10 @@ def test_a_config_of_experts_by_hand(tmp_path):
         ({"sliding_window": 4096}, [(32, 4096)]),
         ({"sliding_window": 64, "layer_types": ["full_attention", "sliding_attention"] * 16}, [(16, 0), (16, 64)]),
         ({"attention_chunk_size": 8192}, [(24, 8192), (8, 0)]),
+        # behind the layers, one for multi-token prediction
+        ({"layer_types": ["full_attention"] * 33, "num_nextn_predict_layers": 1}, [(32, 0)]),
+        # fewer layers than the pattern is long: none of the other kind
+        ({"num_hidden_layers": 3, "attention_chunk_size": 8192}, [(3, 8192)]),
     ],
 )
 def test_windows_of_a_config(tmp_path, more, layers):
@@ -238,6 +242,21 @@ def test_windows_of_a_config(tmp_path, more, layers):
         ({**LLAMA, "hybrid_override_pattern": "M*M"}, '"hybrid_override_pattern" is a design'),
         ({**LLAMA, "attn_type_list": [1, 0]}, '"attn_type_list" is a design'),
         ({**LLAMA, "layer_types": ["mamba"] * 32}, 'layer type "mamba" is not known'),
+        ({**LLAMA, "num_key_value_heads": 0}, 'needs "num_key_value_heads" as a positive'),
+        ({**LLAMA, "num_key_value_heads": 3}, '"num_key_value_heads" must divide "num_attention_heads", 32'),
+        ({**LLAMA, "sliding_window": 0}, 'needs "sliding_window" as a positive'),
+        ({**LLAMA, "layer_types": ["full_attention"]}, '"layer_types" names 1 layers, and "num_hidden_layers" is 32'),
+        ({**LLAMA, "layer_types": 5}, 'needs "layer_types" as a list'),
+        ({**LLAMA, "hidden_size": 10**12}, 'needs "hidden_size" as a positive whole number, 1,000,000 at most'),
+        (
+            {**LLAMA, "num_local_experts": 8, "num_experts_per_tok": 9},
+            '"num_experts_per_tok" is 9, of 8 experts: it cannot be more',
+        ),
+        (
+            {**LLAMA, "num_local_experts": 8, "num_experts_per_tok": 2, "first_k_dense_replace": 40},
+            'experts in -8 of 32 layers, by "moe_layer_freq", "first_k_dense_replace"',
+        ),
+        ("[" * 50_000, "cannot be read as JSON"),
         ([LLAMA], "is a JSON object"),
         ("{", "cannot be read as JSON"),
     ],

@@ -5,13 +5,14 @@ the others in proportion to their usage, evenly, or by weights that were agreed,
 1.3, AllocatedMethodId). It is done for each calendar month of the report zone, as invoices are closed, so that a closed
 month stays as it was: a team pays only for months in which it has usage (fixed weights hold in every month). Parts are
 whole picodollars by largest remainder, so they sum exactly to what is shared out. Requests without a price have no
-cost and are in no part.
+cost and are in no part. What a bill holds beside its requests (GPUs that stand idle) is shared out like the cost of a
+shared owner, from a line of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -27,6 +28,8 @@ from tenfold.owners import Owners, Sharing
 
 # Grains that are made of whole months.
 GRAINS = ("month", "quarter", "year")
+# The line of what hangs on no request.
+IDLE = "(idle)"
 _Cell: TypeAlias = tuple[date, str | None]
 
 
@@ -72,6 +75,8 @@ class Allocation:
         left: Months of which a cost could not be allocated, with it in pUSD and the reason.
         unpriced: Requests without a price among what was to be shared out.
         zone: Zone that months are cut in.
+        charges: What the bill holds beside its requests, by the dimensions of a line without the team: pUSD, and what
+            of it others carry.
     """
 
     mix: Composition
@@ -83,6 +88,30 @@ class Allocation:
     left: tuple[tuple[date, int, str], ...]
     unpriced: int
     zone: str
+    charges: Mapping[tuple[date, ...], tuple[int, int]] = field(default_factory=dict[tuple[date, ...], tuple[int, int]])
+
+    @property
+    def charges_pusd(self) -> int:
+        """What the bill holds beside its requests."""
+        return sum(whole for whole, _ in self.charges.values())
+
+    @property
+    def charges_shared_pusd(self) -> int:
+        """What of that teams carry."""
+        return sum(shared for _, shared in self.charges.values())
+
+    def charge_lines(self) -> list[tuple[tuple[str | None, ...], tuple[int, int, int, int]]]:
+        """Give charges as lines beside ``frame``, with which they sum to the bill.
+
+        Returns:
+            Per line the dimensions' values for reading, and pUSD: direct, shared out, allocated (none), total.
+        """
+        made: list[tuple[tuple[str | None, ...], tuple[int, int, int, int]]] = []
+        for key, (whole, shared) in sorted(self.charges.items()):
+            when = iter(key)
+            values = tuple(IDLE if name == "team" else grain_text(name, next(when)) for name in self.mix.by)
+            made.append((values, (whole, shared, 0, whole - shared)))
+        return made
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -118,8 +147,8 @@ class Allocation:
 
         Returns:
             ``method``, ``basis`` (null where it plays no part), ``weights``, ``include_unallocated``, ``period``,
-            ``zone``, ``shared_teams[]``, ``shared_usd``, ``unallocated_usd``, ``allocated_usd``, ``left[]`` (month,
-            usd, reason), ``unpriced_requests``, ``said[]``.
+            ``zone``, ``shared_teams[]``, ``shared_usd``, ``unallocated_usd``, ``idle_usd`` (where there are GPUs),
+            ``allocated_usd``, ``left[]`` (month, usd, reason), ``unpriced_requests``, ``said[]``.
         """
         by_usage = self.sharing.method == "usage"
         return {
@@ -132,6 +161,7 @@ class Allocation:
             "shared_teams": list(self.shared_teams),
             "shared_usd": usd_text(self.shared_pusd),
             "unallocated_usd": usd_text(self.unallocated_pusd),
+            **({"idle_usd": usd_text(self.charges_pusd)} if self.charges else {}),
             "allocated_usd": usd_text(self.allocated_pusd),
             "left": [
                 {"month": grain_text("month", month), "usd": usd_text(pusd), "reason": why}
@@ -158,6 +188,8 @@ class Allocation:
         what = [f"{', '.join(self.shared_teams)} ({small_dollars(self.shared_pusd)})"] if self.shared_teams else []
         if self.sharing.include_unallocated:
             what.append(f"what nobody owns ({small_dollars(self.unallocated_pusd)})")
+        if self.charges:
+            what.append(f"idle GPUs ({small_dollars(self.charges_pusd)})")
         if not what:
             return ["nothing to allocate: no rule in tenfold.toml has shared = true, nor is include_unallocated set"]
         how = {
@@ -168,7 +200,7 @@ class Allocation:
             + ")",
         }[self.sharing.method]
         to = "the teams named" if self.sharing.method == "fixed" else "the other teams with requests in the month"
-        said = [f"allocated: the cost of {' and '.join(what)} to {to}, {how}, month by month ({self.zone})"]
+        said = [f"allocated: the cost of {_and(what)} to {to}, {how}, month by month ({self.zone})"]
         said += [f"{small_dollars(pusd)} of {month:%Y-%m} is not allocated: {w}" for month, pusd, w in self.left]
         if self.unpriced:
             said.append(f"{counted(self.unpriced, 'request')} of it without a price: in no part")
@@ -218,12 +250,18 @@ def allocate(
     }
     seen = {team for _, team in usage if team is not None}
     _check_names(how, givers, sorted(seen | rules.teams))
-    parts, left = _shared_out(usage, how, givers)
+    charged = ledger.charges_by_month()
+    parts, carried, left = _shared_out(usage, how, givers, charged)
     by_line: dict[tuple[object, ...], Part] = {}
     for cell, part in parts.items():
         key = tuple(cell[1] if name == "team" else _start(cell[0], name) for name in by)
         before = by_line.get(key, Part())
         by_line[key] = Part(before.shared_out + part.shared_out, before.allocated + part.allocated)
+    beside: dict[tuple[date, ...], tuple[int, int]] = {}
+    for month, pusd in charged.items():
+        key = tuple(_start(month, name) for name in by if name != "team")
+        whole, out = beside.get(key, (0, 0))
+        beside[key] = (whole + pusd, out + carried.get(month, 0))
     frame = _with_lines(mix, by, by_line)
     gives = pl.col("team").is_in(givers) | (pl.col("team").is_null() if how.include_unallocated else False)
     return Allocation(
@@ -236,6 +274,7 @@ def allocate(
         left=tuple(left),
         unpriced=int(mix.filter(gives)["unpriced_requests"].sum() or 0),
         zone=ledger.window.zone,
+        charges=beside,
     )
 
 
@@ -252,20 +291,24 @@ def _check_names(how: Sharing, givers: Sequence[str], known: Sequence[str]) -> N
 
 
 def _shared_out(
-    usage: Mapping[_Cell, Usage], how: Sharing, givers: Sequence[str]
-) -> tuple[dict[_Cell, Part], list[tuple[date, int, str]]]:
-    """Share out each month's pool; what nobody can carry stays where it is, and is named."""
+    usage: Mapping[_Cell, Usage], how: Sharing, givers: Sequence[str], charged: Mapping[date, int]
+) -> tuple[dict[_Cell, Part], dict[date, int], list[tuple[date, int, str]]]:
+    """Share out each month's pool, charges included; what nobody can carry stays where it is, and is named.
+
+    Returns what changes by month and team, the charges that are carried by month, and what is left.
+    """
     parts: dict[_Cell, Part] = {}
+    carried: dict[date, int] = {}
     left: list[tuple[date, int, str]] = []
     measures: dict[str, Callable[[Usage], int]] = {
         "cost": lambda one: one.cost,
         "tokens": lambda one: one.tokens,
         "requests": lambda one: one.requests,
     }
-    for month in sorted({month for month, _ in usage}):
+    for month in sorted({*charged, *(month for month, _ in usage)}):
         here = {team: one for (at, team), one in usage.items() if at == month}
         gives = {team: here[team].cost for team in here if _gives(team, how, givers) and here[team].cost}
-        pool = sum(gives.values())
+        pool = sum(gives.values()) + charged.get(month, 0)
         carriers = {team: one for team, one in here.items() if team is not None and team not in givers and one.requests}
         if how.method == "fixed":
             weights = _whole_weights(how.weights)
@@ -279,13 +322,14 @@ def _shared_out(
             none = f"the other teams have no {how.basis} in it" if carriers else "no other team has a request in it"
             left.append((month, pool, none))
             continue
+        carried[month] = charged.get(month, 0)
         parts |= {(month, team): Part(shared_out=cost) for team, cost in gives.items()}
         parts |= {
             (month, team): Part(allocated=part)
             for team, part in zip(weights, share_out(pool, list(weights.values())), strict=True)
             if part
         }
-    return parts, left
+    return parts, carried, left
 
 
 def _gives(team: str | None, how: Sharing, givers: Sequence[str]) -> bool:
@@ -313,6 +357,10 @@ def _with_lines(mix: pl.DataFrame, by: Sequence[str], parts: Mapping[tuple[objec
     added = pl.DataFrame(new, schema={name: mix.schema[name] for name in by})
     zeros = [pl.lit(0).cast(kind).alias(name) for name, kind in mix.schema.items() if name not in by]
     return pl.concat([mix, added.with_columns(zeros).select(mix.columns)])
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
 
 
 def _whole(pusd: Decimal | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
@@ -21,6 +22,7 @@ from tenfold.prices.opening import SHIPPED
 
 SCHEMA_VERSION = 1
 _WIDTH = 100  # columns, where output is no terminal
+_NARROW = 10  # columns that a wrapped column keeps
 
 Db = Annotated[Path, typer.Option("--db", help="The database that `tenfold load` made.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -59,13 +61,38 @@ class Screen:
         """
         self.console.print(text, soft_wrap=True)
 
+    def command(self, text: str) -> None:
+        """Print a command to copy, broken with backslashes where it is wider than the screen.
+
+        Args:
+            text: The command, in one line.
+        """
+        parts: list[str] = []
+        for word in shlex.split(text):
+            # an option and its value stay on one line
+            if parts and parts[-1].startswith("-") and " " not in parts[-1] and not word.startswith("-"):
+                parts[-1] += f" {shell(word)}"
+            else:
+                parts.append(shell(word))
+        lines = [" "]
+        for part in parts:
+            if len(lines[-1]) + len(part) + 3 > self.console.width and lines[-1].strip():
+                lines.append("     ")
+            lines[-1] += f" {part}"
+        self.raw(" \\\n".join(lines))
+
     def table(self, table: Table) -> None:
-        """Print a table with every name whole, wider than the screen if it must be.
+        """Print a table with every name whole: columns that may wrap give way, then it is wider than the screen.
 
         Args:
             table: The table.
         """
+        wraps = [column for column in table.columns if not column.no_wrap]
+        for column in wraps:
+            column.max_width = _NARROW
         wide = Measurement.get(self.console, self.console.options.update(max_width=10_000), table).maximum
+        for column in wraps:
+            column.max_width = None
         screen, self.console.width = self.console.width, max(wide, self.console.width)
         self.console.print(table, crop=False)
         self.console.width = screen
@@ -84,13 +111,29 @@ class Screen:
         self.console.print(grid)
 
 
+def shell(word: str) -> str:
+    """Quote a word for a shell, readably.
+
+    Args:
+        word: The word.
+
+    Returns:
+        As it is where nothing in it is special; else in double quotes where it holds single ones, such as SQL.
+    """
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
+
+
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document on standard output.
 
     Args:
         document: What to print; ``schema_version`` is added first.
+
+    Raises:
+        ValueError: It holds infinity or NaN, which JSON does not have.
     """
-    sys.stdout.write(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2, default=str) + "\n")
+    text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2, default=str, allow_nan=False)
+    sys.stdout.write(text + "\n")
 
 
 def book_of(prices: Path | None, *, only: bool) -> PriceBook:
@@ -162,18 +205,21 @@ def report_zone(zone: str | None) -> str:
     return name
 
 
-def plain_table(*columns: tuple[str, bool]) -> Table:
+def plain_table(*columns: tuple[str, bool], wraps: Iterable[str] = ()) -> Table:
     """Make a table without rules, for terminals and pipes alike.
 
     Args:
-        columns: Pairs of heading and whether it is a number (right-aligned).
+        columns: Pairs of heading (a long one on lines of its own) and whether it is a number (right-aligned).
+        wraps: Headings of columns that wrap where the table is wider than the screen.
 
     Returns:
         The empty table.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading, is_number in columns:
-        table.add_column(heading, justify="right" if is_number else "left", no_wrap=True)
+        table.add_column(
+            heading, justify="right" if is_number else "left", no_wrap=heading not in wraps, overflow="fold"
+        )
     return table
 
 

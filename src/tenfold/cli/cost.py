@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
@@ -29,16 +32,17 @@ from tenfold.cli.common import (
     print_json,
     report_zone,
 )
-from tenfold.cli.serving_fleet import FleetFile, fleet_line, laid_on
+from tenfold.cli.serving_fleet import FleetFile, fleet_line, laid_on, span_of
 from tenfold.errors import AssumptionError, NotEvaluable, near
 from tenfold.ledger import Composition, Costs, Ledger, attribute, check_dimensions, grain_text
 from tenfold.ledger.charges import charge_rows
 from tenfold.logs.owning import owner_state
 from tenfold.money import usd_text
 from tenfold.owners import METHODS
-from tenfold.serving.hosted import HostedLedger
+from tenfold.serving.hosted import PROVIDER, HostedLedger
 
 _AS_SET = "toml"  # the method that the settings name
+_ALLOCATED = ("direct", "shared_out", "allocated", "total")
 _NAMED = 4  # groups without a price that are named on the screen; --json has all
 _SWEPT_AT_MOST = 2_000_000  # requests; the concurrency sweep takes seconds beyond, and the review has it
 
@@ -134,7 +138,7 @@ def document(ledger: Ledger, mix: Composition, allocated: Allocation | None = No
     if allocated is not None:
         rows = [{**row, **more} for row, more in zip(own["rows"], allocated.rows(), strict=True)]
         own |= {"allocation": allocated.as_dict(), "rows": rows}
-    own["rows"] += _charged(ledger, mix)
+    own["rows"] += _charged(ledger, mix) if allocated is None else _charged_out(allocated)
     return {
         "total_usd": None if coverage.is_unpriced and not ledger.charges else usd_text(_total(ledger, mix)),
         "requests": coverage.requests,
@@ -144,7 +148,7 @@ def document(ledger: Ledger, mix: Composition, allocated: Allocation | None = No
         "price_at": ledger.price_at.isoformat() if ledger.price_at else None,
         "zone": ledger.window.zone,
         "by": list(mix.by),
-        "owners": {**owner_state(ledger.log.store).as_dict(), **_owned(mix)},
+        "owners": {**owner_state(ledger.log.store).as_dict(), **_owned(ledger, mix, allocated)},
         **own,
         **_fleet(ledger),
     }
@@ -155,31 +159,48 @@ def _total(ledger: Ledger, mix: Composition) -> int:
 
 
 def _fleet(ledger: Ledger) -> dict[str, Any]:
-    """Give what the fleet costs, and what of it no request carries."""
+    """Give what the fleet costs, over which span, and what of it no request carries."""
     if not isinstance(ledger, HostedLedger):
         return {}
     return {
         "fleet_usd": usd_text(ledger.bill_pusd),
         "idle_usd": usd_text(ledger.idle_pusd),
+        "fleet_span": span_of(ledger),
         "fleet_notes": [*ledger.notes, *(note for one in ledger.hosted for note in one.notes)],
     }
 
 
 def _charged(ledger: Ledger, mix: Composition) -> list[dict[str, Any]]:
     """Give charges as rows of their own, so that rows sum to the total."""
+    return [_charge_row(mix.by, values, one.what, one.pusd) for values, one in charge_rows(ledger.charges, mix.by)]
+
+
+def _charged_out(allocated: Allocation) -> list[dict[str, Any]]:
+    """Give charges as rows of their own where they are shared out."""
     return [
-        {**dict(zip(mix.by, values, strict=True)), "charge": one.what, "requests": 0, "unpriced_requests": 0,
-         "cost_usd": usd_text(one.pusd)}
-        for values, one in charge_rows(ledger.charges, mix.by)
+        {**_charge_row(allocated.mix.by, values, "idle", money[0]),
+         **{f"{name}_usd": usd_text(pusd) for name, pusd in zip(_ALLOCATED, money, strict=True)}}
+        for values, money in allocated.charge_lines()
     ]  # fmt: skip
 
 
-def _owned(mix: Composition) -> dict[str, Any]:
+def _charge_row(by: Sequence[str], values: Sequence[str | None], what: str, pusd: int) -> dict[str, Any]:
+    own = dict(zip(by, values, strict=True))
+    return {**own, "charge": what, "requests": 0, "unpriced_requests": 0, "cost_usd": usd_text(pusd)}
+
+
+def _idle_left(ledger: Ledger, allocated: Allocation | None) -> int:
+    """Give the idle time that no team carries."""
+    return ledger.charges_pusd - (0 if allocated is None else allocated.charges_shared_pusd)
+
+
+def _owned(ledger: Ledger, mix: Composition, allocated: Allocation | None) -> dict[str, Any]:
     """Give the allocation coverage; null where teams are not kept apart."""
-    ratio = mix.owned_ratio
+    idle = _idle_left(ledger, allocated)
+    ratio = mix.owned_ratio(idle, ledger.charges_pusd)
     return {
         "owned_ratio": None if ratio is None else float(ratio),
-        "unallocated_usd": usd_text(mix.unowned_pusd) if "team" in mix.by else None,
+        "unallocated_usd": usd_text(mix.unowned_pusd + idle) if "team" in mix.by else None,
     }
 
 
@@ -207,10 +228,13 @@ def show(screen: Screen, ledger: Ledger, mix: Composition, allocated: Allocation
     said = reading.read(ledger, with_concurrency=coverage.requests <= _SWEPT_AT_MOST)
     is_blank = coverage.is_unpriced and not ledger.charges
     total = "no price" if is_blank else display.small_dollars(_total(ledger, mix))
-    screen.line(
-        f"{total}   {display.counted(coverage.requests, 'request')}   {said.period()}   prices {ledger.book.version}",
-        style="bold",
+    parts = (
+        total,
+        display.counted(coverage.requests, "request"),
+        _period(ledger, said),
+        f"prices {ledger.book.version}",
     )
+    screen.line("   ".join(parts), style="bold")
     if ledger.price_at:
         screen.line(f"what-if: every request priced at {ledger.price_at.isoformat()}, not when it ran", style="yellow")
     screen.line(_coverage_line(ledger))
@@ -219,9 +243,12 @@ def show(screen: Screen, ledger: Ledger, mix: Composition, allocated: Allocation
         screen.line()
         screen.table(_table(ledger, mix, ledger.costs(mix.by) if ledger.book.commitments else None))
         screen.line("share: of the bill; the columns after it: of the row's own cost", style="dim")
-        if mix.owned_ratio is not None:
-            lost = display.small_dollars(mix.unowned_pusd)
-            screen.line(f"owned: {display.percent(mix.owned_ratio, 2)} of the bill has a team; {lost} unallocated")
+        idle = _idle_left(ledger, allocated)
+        ratio = mix.owned_ratio(idle, ledger.charges_pusd)
+        if ratio is not None:
+            lost = display.small_dollars(mix.unowned_pusd + idle)
+            of_it = f", of which {display.small_dollars(idle)} is idle GPUs (--allocate shares it out)" if idle else ""
+            screen.line(f"owned: {display.percent(ratio, 2)} of the bill has a team; {lost} unallocated{of_it}")
         if allocated is not None:
             screen.line()
             screen.table(_allocated_table(allocated))
@@ -233,15 +260,23 @@ def show(screen: Screen, ledger: Ledger, mix: Composition, allocated: Allocation
     for sentence in said.sentences():
         screen.line(sentence)
     for row in coverage.unpriced[:_NAMED]:
-        if row["price_status"] == "unpriced_model":
+        if row["price_status"] == "unpriced_model" and not _is_on_no_pool(ledger, row):
             screen.line(f"not priced: {row['reason']}", style="yellow")
+
+
+def _period(ledger: Ledger, said: reading.Reading) -> str:
+    """Write the days that the total is of: those of requests, and of a fleet that ran longer."""
+    if not isinstance(ledger, HostedLedger) or said.first is None or said.last is None:
+        return said.period()
+    since, until = ledger.span
+    return replace(said, first=min(said.first, since), last=max(said.last, until - timedelta(microseconds=1))).period()
 
 
 def _show_prices(screen: Screen, ledger: Ledger) -> None:
     """Print what the prices are besides a list: a fleet, owners' mappings that changed, prices of your own."""
     if isinstance(ledger, HostedLedger):
         screen.line(fleet_line(ledger))
-        for note in ledger.notes:
+        for note in ledger.notes[len(ledger.warnings) :]:
             screen.line(note, style="yellow")
     if note := owner_state(ledger.log.store).note:
         screen.line(note, style="yellow")
@@ -265,7 +300,7 @@ def _coverage_line(ledger: Ledger) -> str:
     if coverage.unpriced:
         names = [
             f"{row['model'] or 'no model'} ({display.counted(row['requests'], 'request')}: "
-            f"{display.status_words(row['price_status'])})"
+            f"{'on no pool' if _is_on_no_pool(ledger, row) else display.status_words(row['price_status'])})"
             for row in coverage.unpriced[:_NAMED]
         ]
         more = len(coverage.unpriced) - _NAMED
@@ -273,17 +308,24 @@ def _coverage_line(ledger: Ledger) -> str:
     return " · ".join(parts)
 
 
+def _is_on_no_pool(ledger: Ledger, row: Mapping[str, Any]) -> bool:
+    """Whether a group has no price because no pool of the fleet runs it, which the fleet's own notes say."""
+    is_hosted = isinstance(ledger, HostedLedger) and row["provider"] == PROVIDER
+    return is_hosted and row["price_status"] == "unpriced_model"
+
+
 def _usd(pusd: Decimal | None) -> str:
     return "no price" if pusd is None else display.small_dollars(int(pusd))
 
 
 def _allocated_table(allocated: Allocation) -> Table:
-    money = ("direct", "shared_out", "allocated", "total")
     by = allocated.mix.by
-    table = plain_table(*((name, False) for name in by), *((name.replace("_", " "), True) for name in money))
+    table = plain_table(*((name, False) for name in by), *((name.replace("_", " "), True) for name in _ALLOCATED))
     for row in allocated.frame.rows(named=True):
         names = (grain_text(name, row[name]) or display.absent(name) for name in by)
-        table.add_row(*names, *(_usd(row[f"{name}_pusd"]) for name in money))
+        table.add_row(*names, *(_usd(row[f"{name}_pusd"]) for name in _ALLOCATED))
+    for values, money in allocated.charge_lines():
+        table.add_row(*(value or "" for value in values), *(display.small_dollars(pusd) for pusd in money))
     return table
 
 

@@ -8,7 +8,24 @@ from typing import Annotated, Any
 import typer
 
 from tenfold import logs
-from tenfold.cli.common import Db, Json, PriceAt, Prices, PricesOnly, Screen, book_of, instant, plain_table, print_json
+from tenfold.cli.common import (
+    Db,
+    From,
+    Json,
+    PriceAt,
+    Prices,
+    PricesOnly,
+    Screen,
+    To,
+    Zone,
+    book_of,
+    instant,
+    plain_table,
+    print_json,
+    report_zone,
+)
+from tenfold.cli.serving_fleet import FleetFile, laid_on
+from tenfold.display import number, percent
 from tenfold.ledger import attribute
 from tenfold.logs import detect, files
 from tenfold.prices.meters import meters, rate_text
@@ -29,12 +46,27 @@ def explain(
     prices: Prices = None,
     prices_only: PricesOnly = False,
     price_at: PriceAt = None,
+    fleet: FleetFile = None,
+    from_: From = None,
+    to: To = None,
+    zone: Zone = None,
     json: Json = False,
 ) -> None:
-    """Trace one request's cost: log line, reported counts, meters, rates, price entry and its source."""
+    """Trace one request's cost: log line, reported counts, meters, rates, price entry and its source.
+
+    With --fleet a self-hosted request's rate is traced to its pools, their bill and the GPU time of a token. A fleet's
+    rates are of a window: give the --from and --to of the bill in question.
+    """
+    local = report_zone(zone)
     ledger = attribute(
-        logs.open_log(db), book_of(prices, only=prices_only), price_at=instant(price_at, "UTC", "--price-at")
+        logs.open_log(db),
+        book_of(prices, only=prices_only),
+        price_at=instant(price_at, "UTC", "--price-at"),
+        since=instant(from_, local, "--from"),
+        until=instant(to, local, "--to"),
+        zone=local,
     )
+    ledger = laid_on(ledger, fleet)
     trace = ledger.explain(request)
     if line:
         trace["line"], trace["line_note"] = log_line(trace["source_file"], trace["source_line"], trace["source_sha256"])
@@ -101,8 +133,37 @@ def _show(trace: dict[str, Any]) -> None:
             table.add_row(meter.name, f"{units:,}", rate_text(meter, line["rate_pusd"]), line["cost_usd"] or "")
     if trace["meters"]:
         screen.table(table)
+    if "fleet" in trace:
+        screen.line()
+        screen.said(_hosting(trace["fleet"]))
     if "line" in trace:
         screen.raw(trace["line"] or f"no line: {trace['line_note']}")
+
+
+def _hosting(fleet: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say how the rates of a fleet came to be, so that a reader can work them out again."""
+    busy = f"{percent(fleet['busy_ratio'], 2)} of {number(fleet['replica_seconds'], 0)} replica-seconds"
+    if fleet["busy_replica_seconds"] is not None:
+        busy += f": a request was under way in {number(fleet['busy_replica_seconds'], 3)} of them"
+    each = {name: f"{seconds:.9g}" for name, seconds in fleet["gpu_seconds"].items()}
+    rates = {name: f"{rate:,}" for name, rate in fleet["rates_pusd"].items()}
+    at_once = f"{number(fleet['batch'], 2)} requests at once ({fleet['busy_label']})"
+    pace = fleet["pace_ratio"]
+    said = "not known, no durations"
+    if pace is not None:
+        said = f"{number(pace, 3)} (the tokens' modelled GPU time over the GPU time of busy replicas)"
+    return [
+        *(("pool", f"{one['name']}: {one['sum']} = ${one['bill_usd']}") for one in fleet["pools"]),
+        ("stretch", f"{fleet['from']} to {fleet['to']}"),
+        (f"busy, {fleet['busy_label']}", f"{busy}; that much of the bill is ${fleet['busy_usd']}"),
+        ("tokens, measured", _listed({name: f"{count:,}" for name, count in fleet["tokens"].items()})),
+        (
+            "GPU s, modelled",
+            f"{_listed(each)} a token, by the roofline at {at_once}; only their proportions matter",
+        ),
+        ("rate", f"{_listed(rates)} pUSD a token: {fleet['formula']}"),
+        ("pace", f"measured over modelled: {said}; the rates do not depend on it"),
+    ]
 
 
 def _listed(values: dict[str, Any]) -> str:

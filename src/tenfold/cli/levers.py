@@ -58,6 +58,8 @@ Breaks = Annotated[
 ]
 # Rows of the table of breaks; the rest is summed.
 _BREAKS = 10
+# Characters of a saving with its range that leave the other columns their place.
+_SHORT = 28
 
 
 def levers(
@@ -165,17 +167,19 @@ def show(screen: Screen, found: Plan) -> None:
     screen.line(found.headline())
     screen.line()
     table = plain_table(
-        ("#", True), ("lever", False), ("label", False), ("touches", True), ("saves alone [low mid high]", True),
-        ("adds in plan", True), ("effort", True), ("risk", False),
+        ("#", True), ("lever", False), ("label", False), ("touches", True), ("saves alone\n[low mid high]", True),
+        ("adds\nin plan", True), ("effort", True), ("risk", False), wraps=("label",),
     )  # fmt: skip
     adds = {step["name"]: step["marginal_usd"] for step in document["plan"]["roadmap"]}
+    # a range of large sums goes below its middle, so that the table fits a screen
+    between = "\n[" if any(len(_saving(row)) > _SHORT for row in document["levers"]) else " ["
     for row in document["levers"]:
         table.add_row(
             str(row["number"]),
             row["name"],
             row["label"] if row["status"] == "ok" else row["status"].replace("_", " "),
             _touches(row),
-            _saving(row),
+            _saving(row).replace(" [", between),
             _dollars(adds.get(row["name"])),
             f"{row['effort_days']:g} d" if row["status"] == "ok" else "",
             row["risk"] if row["status"] == "ok" else "",

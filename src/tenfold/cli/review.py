@@ -10,9 +10,10 @@ import typer
 from tenfold import logs, reviewing
 from tenfold.cli.common import Db, Json, Prices, PricesOnly, Screen, Zone, book_of, print_json, report_zone
 from tenfold.cli.levers import Assume, SloFile
-from tenfold.cli.serving_fleet import FleetFile, laid_on
+from tenfold.cli.serving_fleet import FleetFile, laid_on, span_of
 from tenfold.ledger import attribute
 from tenfold.planning import plan
+from tenfold.serving.hosted import HostedLedger
 from tenfold.slo import Slo
 
 
@@ -39,6 +40,8 @@ def review(
     page = reviewing.review(ledger, found, quarter=quarter, zone=local)
     page.save(out_file)
     if json:
-        print_json({"out": str(out_file), "quarter": quarter, "zone": local, "card_version": ledger.book.version})
+        fleet_span = {"fleet_span": span_of(ledger)} if isinstance(ledger, HostedLedger) else {}
+        card = ledger.book.version
+        print_json({"out": str(out_file), "quarter": quarter, "zone": local, "card_version": card, **fleet_span})
     else:
         Screen().raw(f"review: {out_file}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +25,8 @@ from tenfold.cli.common import (
     report_zone,
 )
 from tenfold.cli.serving_common import (
+    Calibrate,
+    Engine,
     Gpu,
     Kv,
     Model,
@@ -33,7 +34,9 @@ from tenfold.cli.serving_common import (
     TpotSloMs,
     UsdPerGpuHour,
     Weights,
-    hourly_usd,
+    calibrated,
+    finite,
+    hourly_price,
     replica,
     seconds,
 )
@@ -42,7 +45,6 @@ from tenfold.ledger import attribute
 from tenfold.levers.where import check
 from tenfold.money import usd_text
 from tenfold.prices.words import canonical_provider
-from tenfold.serving import calibration
 from tenfold.serving.api_mix import Mix, api_mix
 from tenfold.serving.breakeven import (
     UTILIZATION,
@@ -52,6 +54,7 @@ from tenfold.serving.breakeven import (
     assumptions,
     break_even,
     grown,
+    impossible,
     sensitivity,
 )
 from tenfold.serving.gpu_prices import gpu_price
@@ -72,11 +75,10 @@ Ops = Annotated[
     str, typer.Option("--ops-usd-per-month", metavar="X", help="People and what else hosting takes in a month, USD.")
 ]
 Utilisation = Annotated[
-    float, typer.Option("--utilisation", metavar="U", help="Share of a replica that the busiest hour may use.")
-]
-Calibrate = Annotated[
-    Path | None,
-    typer.Option("--calibrate", metavar="FILE", help="Measurement of this replica, as in `tenfold serving size`."),
+    float,
+    typer.Option(
+        "--utilisation", metavar="U", callback=finite, help="Share of a replica that the busiest hour may use."
+    ),
 ]
 
 
@@ -84,7 +86,7 @@ def breakeven(
     db: Db, model: Model, gpu: Gpu, tp: Tp = 1, weights: Weights = "bf16", kv: Kv = "bf16",
     usd_per_gpu_hour: UsdPerGpuHour = None, where: Where = None, api_model: ApiModel = None,
     ops_usd_per_month: Ops = "0", utilisation: Utilisation = float(UTILIZATION), tpot_slo_ms: TpotSloMs = None,
-    calibrate: Calibrate = None,
+    calibrate: Calibrate = None, engine: Engine = None,
     from_: From = None, to: To = None, zone: Zone = None, prices: Prices = None, prices_only: PricesOnly = False,
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -93,8 +95,10 @@ def breakeven(
         raise AssumptionError(f"--utilisation {utilisation:g}: write a share above 0 and at most 1")
     one, api, ops = replica(model, gpu, tp, weights, kv), _api(api_model), _ops(ops_usd_per_month)
     traffic = None if where is None else check(where, "--where")
-    measured = None if calibrate is None else calibration.calibrate(one, calibration.read(calibrate))
-    price, others = _prices(gpu, usd_per_gpu_hour)
+    measured = calibrated(one, calibrate, engine)
+    price, source = hourly_price(gpu, usd_per_gpu_hour)
+    if price is None:
+        raise AssumptionError(f"{source}: state it with --usd-per-gpu-hour")
     terms = Terms(
         one,
         price,
@@ -113,11 +117,11 @@ def breakeven(
         zone=local,
     )
     mix = api_mix(ledger, where=traffic, api=api)
-    here, least, moved = break_even(mix, terms), grown(mix, terms), sensitivity(mix, terms, others)
+    here, least, moved = break_even(mix, terms), grown(mix, terms), sensitivity(mix, terms, _listed(gpu))
     if json:
-        print_json(document(mix, terms, here, least, moved))
+        print_json(document(mix, terms, here, least, moved, price_source=source))
     else:
-        _show(Screen(), mix, terms, here, least, moved)
+        _show(Screen(), mix, terms, here, least, moved, source)
 
 
 def _ops(text: str) -> Decimal:
@@ -139,26 +143,22 @@ def _api(text: str | None) -> tuple[str, str] | None:
     return canonical_provider(provider), model
 
 
-def _prices(gpu: str, given: str | None) -> tuple[Decimal, list[tuple[str, Decimal]]]:
-    """Take the price stated, else the table's median; and what else the table says, to show what hangs on it."""
+def _listed(gpu: str) -> list[tuple[str, Decimal]]:
+    """What the lists say, to show what hangs on it."""
     others: list[tuple[str, Decimal]] = []
-    middle: Decimal | None = None
     for commitment in ("on_demand", "reserved_1y", "spot"):
         try:
             found = gpu_price(gpu, commitment)
         except NotEvaluable:
             continue
-        middle = found.median if commitment == "on_demand" else middle
         name = commitment.replace("_", " ")
         others += [(f"{name} ${usd:f}", usd) for usd in sorted({found.low, found.median, found.high})]
-    if given is None and middle is None:
-        raise AssumptionError(f"no on-demand price of {gpu} is known: state it with --usd-per-gpu-hour")
-    stated = hourly_usd(given) if given is not None else middle
-    assert stated is not None
-    return stated, others
+    return others
 
 
-def document(mix: Mix, terms: Terms, here: Outcome, least: Grown | None, moved: Sequence[Outcome]) -> dict[str, Any]:
+def document(
+    mix: Mix, terms: Terms, here: Outcome, least: Grown | None, moved: Sequence[Outcome], *, price_source: str
+) -> dict[str, Any]:
     """Give the break-even the keys that scripts rely on.
 
     Args:
@@ -167,6 +167,7 @@ def document(mix: Mix, terms: Terms, here: Outcome, least: Grown | None, moved: 
         here: The break-even under the terms as stated.
         least: The least traffic for which hosting pays.
         moved: The break-even with one thing changed at a time.
+        price_source: Where the GPU's price comes from.
 
     Returns:
         The document of ``tenfold serving breakeven --json``: ``tokens_per_month`` and ``utilisation_ratio`` are those
@@ -182,9 +183,14 @@ def document(mix: Mix, terms: Terms, here: Outcome, least: Grown | None, moved: 
         "gpus": here.gpus,
         "replicas": here.replicas,
         "batch": here.batch,
+        "tpot_ms": round(here.tpot_s * 1e3, 4),
+        "tpot_slo_ms": None if terms.tpot_slo_s is None else terms.tpot_slo_s * 1e3,
         "tokens_per_s_per_gpu": round(here.tokens_per_s / one.tp, 2),
         "measured": {
             "requests": mix.requests,
+            "unpriced_requests": mix.unpriced_requests,
+            "unpriced_tokens": mix.unpriced_tokens,
+            "why_unpriced": mix.why_unpriced or None,
             "days": mix.days,
             "tokens_per_month": None if tokens is None else round(tokens),
             "utilisation_ratio": None if here.measured_ratio is None else round(here.measured_ratio, 6),
@@ -199,6 +205,7 @@ def document(mix: Mix, terms: Terms, here: Outcome, least: Grown | None, moved: 
             "label": mix.label,
             "source": mix.source,
             "usd_per_million": usd_text(mix.pusd * 10**6 // mix.tokens),
+            "cache_tokens_billed_as_input": mix.as_input_tokens,
             **{
                 name: {"tokens": kind.tokens, "usd_per_million": usd_text(kind.pusd_per_million)}
                 for name, kind in kinds.items()
@@ -208,12 +215,16 @@ def document(mix: Mix, terms: Terms, here: Outcome, least: Grown | None, moved: 
         "gpu": one.gpu.name,
         "tp": one.tp,
         "usd_per_gpu_hour": f"{terms.usd_per_gpu_hour:f}",
+        "usd_per_gpu_hour_source": price_source,
         "sensitivity": [outcome.as_dict() for outcome in moved],
-        "assumptions": assumptions(mix, terms),
+        "impossible": impossible(mix, terms, moved),
+        "assumptions": assumptions(mix, terms, here),
     }
 
 
-def _show(screen: Screen, mix: Mix, terms: Terms, here: Outcome, least: Grown | None, moved: Sequence[Outcome]) -> None:
+def _show(
+    screen: Screen, mix: Mix, terms: Terms, here: Outcome, least: Grown | None, moved: Sequence[Outcome], source: str
+) -> None:
     one = terms.deployment
     ends = [outcome.tokens_per_month for outcome in moved]
     screen.line(
@@ -222,6 +233,12 @@ def _show(screen: Screen, mix: Mix, terms: Terms, here: Outcome, least: Grown | 
         style="bold",
     )
     screen.line(_measured(mix, here))
+    if mix.unpriced_requests:
+        share = mix.unpriced_tokens / (mix.unpriced_tokens + mix.tokens)
+        screen.line(
+            f"left out: {display.counted(mix.unpriced_requests, 'request')} without a price, "
+            f"{display.percent(share, 1)} of the tokens"
+        )
     screen.line(
         f"API {mix.source}: ${display.number(float(mix.pusd) / mix.tokens / 1e6, 3)} per million tokens of this mix "
         f"({mix.label}); break-even at {display.percent(here.utilisation_ratio, 1)} of what the GPUs could serve"
@@ -236,18 +253,21 @@ def _show(screen: Screen, mix: Mix, terms: Terms, here: Outcome, least: Grown | 
         screen.line("growing in step: it never pays, however much there is")
     screen.line()
     table = plain_table(
-        ("what", False), ("value", False), ("GPUs", True), ("tokens a month", True), ("of capacity", True),
-        ("self a month", True), ("API a month", True), ("pays", False),
+        ("what", False), ("value", False), ("GPUs", True), ("ms a\ntoken", True), ("tokens\na month", True),
+        ("of ca-\npacity", True), ("self\na month", True), ("API\na month", True), ("pays", False), wraps=("value",),
     )  # fmt: skip
     for row in moved:
         api = "" if row.api_pusd_per_month is None else display.small_dollars(row.api_pusd_per_month)
         table.add_row(
-            row.what, row.value, str(row.gpus), _millions(row.tokens_per_month),
+            row.what, row.value, str(row.gpus), f"{row.tpot_s * 1e3:,.0f}", _millions(row.tokens_per_month),
             display.percent(row.utilisation_ratio, 1), display.small_dollars(row.self_pusd_per_month), api,
             "" if row.pays is None else ("yes" if row.pays else "no"),
         )  # fmt: skip
     screen.table(table)
-    for said in assumptions(mix, terms):
+    if cannot := impossible(mix, terms, moved):
+        screen.line(f"Cannot be kept by any number of such replicas: {', '.join(cannot)}")
+    price = f"a GPU and hour costs ${terms.usd_per_gpu_hour:f}: {source}"
+    for said in (*assumptions(mix, terms, here), price):
         screen.line(f"Assumed: {said}")
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from tenfold.cli.common import Db, From, Json, Screen, To, Zone, instant, plain_table, print_json, report_zone
+from tenfold.cli.common import Db, From, Json, Screen, To, Zone, instant, plain_table, print_json, report_zone, shell
+from tenfold.cli.serving_common import finite
 from tenfold.display import counted, number, percent, sentence
 from tenfold.errors import AssumptionError, near
 from tenfold.ledger import attribute
@@ -43,12 +44,16 @@ CustomBecause = Annotated[
     typer.Option("--custom-because", metavar="R", help="Why an engine of your own: hardware, or scale."),
 ]
 ServingUsd = Annotated[
-    float | None, typer.Option("--serving-usd-per-year", metavar="X", min=0, help="With scale: what serving costs.")
+    float | None,
+    typer.Option("--serving-usd-per-year", metavar="X", callback=finite, min=0, help="With scale: what serving costs."),
 ]
 TeamUsd = Annotated[
-    float, typer.Option("--team-usd-per-year", metavar="X", min=0, help="With scale: what a team costs.")
+    float,
+    typer.Option("--team-usd-per-year", metavar="X", callback=finite, min=0, help="With scale: what a team costs."),
 ]
-ModelName = Annotated[str, typer.Option("--model", metavar="M", help="Model to put into the commands.")]
+ModelName = Annotated[
+    str | None, typer.Option("--model", metavar="M", help="Model to put into the commands; default the log's own.")
+]
 WriteTrace = Annotated[
     Path | None,
     typer.Option("--write-trace", metavar="FILE", help="Write these requests as a trace to replay: lengths, no text."),
@@ -61,7 +66,7 @@ def choose_command(
     db: Db, hardware: Hardware = None, gpus: Gpus = None, new_models: NewModels = None, adapters: Adapters = None,
     pinned: Pinned = None, running: Running = None, custom_because: CustomBecause = None,
     serving_usd_per_year: ServingUsd = None, team_usd_per_year: TeamUsd = 1_000_000, where: Where = None,
-    since: From = None, until: To = None, zone: Zone = None, model: ModelName = "MODEL",
+    since: From = None, until: To = None, zone: Zone = None, model: ModelName = None,
     write_to: WriteTrace = None, json: Json = False,
 ) -> None:  # fmt: skip
     """Rank serving engines by features of a log and stated facts; name what is missing and what to measure."""
@@ -82,7 +87,13 @@ def choose_command(
     traffic = measure(ledger, condition)
     made = choose(traffic, facts)
     trace = None if write_to is None else write_trace(ledger, write_to, condition)
-    commands = _commands(made, model, write_to, trace)
+    if model is None and traffic.models > 1:
+        which = f"the commands name {traffic.model}, which most requests ask for: --model chooses another"
+        made = made._replace(notes=(*made.notes, f"{counted(traffic.models, 'model')} in the log; {which}"))
+    asked = {"--db": str(db), "--where": where, "--from": since, "--to": until, "--zone": zone}
+    stated = [f"{name} {shell(value)}" for name, value in asked.items() if value]
+    writing = " ".join(["tenfold serving choose", *stated])
+    commands = _commands(made, shell(model or traffic.model or "MODEL"), write_to, trace, writing)
     if json:
         print_json(_as_dict(made, traffic, facts, commands, trace))
     else:
@@ -110,15 +121,15 @@ def _custom(because: str | None, serving: float | None, team: float) -> Custom |
     return None
 
 
-def _commands(made: Choice, model: str, path: Path | None, trace: Trace | None) -> list[str]:
-    """Write what to run: each engine in turn, under the same replay."""
-    file = str(path) if path is not None else _TRACE
+def _commands(made: Choice, model: str, path: Path | None, trace: Trace | None, writing: str) -> list[str]:
+    """Write what to run: each engine in turn, under the same replay; first what writes the trace."""
+    file = shell(str(path)) if path is not None else _TRACE
     block = f" --prompt-input-tokens-block-size {trace.block_tokens}" if trace and trace.block_tokens else ""
     replay = (
         f"aiperf profile --model {model} --endpoint-type chat --streaming --url localhost:8000 --input-file {file} "
         f"--custom-dataset-type mooncake_trace --fixed-schedule{block}"
     )
-    made_by = [] if path is not None else [f"tenfold serving choose --db FILE --write-trace {_TRACE}"]
+    made_by = [] if path is not None else [f"{writing} --write-trace {_TRACE}"]
     runs = [line for one in made.candidates for line in (one.serve.format(model=model), replay)]
     return [*made_by, *runs]
 
@@ -207,7 +218,7 @@ def _show_commands(screen: Screen, names: list[str], commands: list[str], trace:
     if names:
         screen.line(f"Benchmark {' and '.join(names)} with your trace:")
         for command in commands:
-            screen.raw(f"  {command}")
+            screen.command(command)
 
 
 def _headline(names: list[str]) -> str:

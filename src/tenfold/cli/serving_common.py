@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, InvalidOperation
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import typer
 
-from tenfold.errors import AssumptionError
-from tenfold.serving.memory import Deployment, deployment
+from tenfold.errors import AssumptionError, NotEvaluable
+from tenfold.serving import calibration
+from tenfold.serving.calibration import Calibration
+from tenfold.serving.gpu_prices import gpu_price
+from tenfold.serving.memory import MOST_TP, Deployment, deployment
+
+
+def finite(param: typer.CallbackParam, value: float | None) -> float | None:
+    """Refuse infinity and NaN, which an option of a number would take: the callback of each such option.
+
+    Args:
+        param: The option.
+        value: What it was given.
+
+    Returns:
+        The value.
+
+    Raises:
+        AssumptionError: It is not finite.
+    """
+    if value is not None and not math.isfinite(value):
+        raise AssumptionError(f"{param.opts[0]} {value:g}: write a finite number")
+    return value
+
 
 Model = Annotated[
     str,
@@ -18,7 +41,9 @@ Model = Annotated[
 Gpu = Annotated[
     str, typer.Option("--gpu", metavar="G", help="GPU, such as h100-sxm, or TOML file of one.", show_default=False)
 ]
-Tp = Annotated[int, typer.Option("--tp", metavar="N", min=1, help="GPUs that share one copy of the model.")]
+Tp = Annotated[
+    int, typer.Option("--tp", metavar="N", min=1, max=MOST_TP, help="GPUs that share one copy of the model.")
+]
 Weights = Annotated[
     str, typer.Option("--weights", metavar="W", help="Numbers of the weights: bf16, fp16, fp8, int8, int4 or fp4.")
 ]
@@ -31,11 +56,97 @@ UsdPerGpuHour = Annotated[
     str | None, typer.Option("--usd-per-gpu-hour", metavar="X", help="Price of one GPU for one hour, in USD.")
 ]
 TtftSloMs = Annotated[
-    float | None, typer.Option("--ttft-slo-ms", metavar="X", help="Bound of time to first token.", show_default=False)
+    float | None,
+    typer.Option(
+        "--ttft-slo-ms", metavar="X", callback=finite, help="Bound of time to first token.", show_default=False
+    ),
 ]
 TpotSloMs = Annotated[
-    float | None, typer.Option("--tpot-slo-ms", metavar="X", help="Bound of time per output token.", show_default=False)
+    float | None,
+    typer.Option(
+        "--tpot-slo-ms", metavar="X", callback=finite, help="Bound of time per output token.", show_default=False
+    ),
 ]
+
+Calibrate = Annotated[
+    Path | None,
+    typer.Option(
+        "--calibrate",
+        metavar="FILE",
+        help="Measurement of this replica: result file of vLLM, SGLang, aiperf or InferenceX, or one's own JSON. Facts "
+        "it does not hold are taken from --concurrency, --isl and --osl, where the command has them.",
+    ),
+]
+Engine = Annotated[
+    str | None, typer.Option("--engine", metavar="E", help="With --calibrate: only this engine's points.")
+]
+
+
+class HourlyPrice(NamedTuple):
+    """What a GPU costs an hour.
+
+    Args:
+        usd: Price of one GPU for one hour; None where nothing says.
+        source: Where it comes from, or why there is none.
+    """
+
+    usd: Decimal | None
+    source: str
+
+
+def hourly_price(gpu: str, given: str | None) -> HourlyPrice:
+    """Take the price stated, else the median of the lists: one rule for all commands.
+
+    Args:
+        gpu: GPU name.
+        given: What ``--usd-per-gpu-hour`` says, or None.
+
+    Returns:
+        The price.
+
+    Raises:
+        AssumptionError: What is given is no price.
+    """
+    if given is not None:
+        return HourlyPrice(hourly_usd(given), "as given")
+    try:
+        found = gpu_price(gpu)
+    except NotEvaluable as error:
+        return HourlyPrice(None, str(error))
+    return HourlyPrice(found.median, f"{found}; --usd-per-gpu-hour states your own")
+
+
+def calibrated(
+    one: Deployment,
+    file: Path | None,
+    engine: str | None = None,
+    *,
+    concurrency: int | None = None,
+    isl: int | None = None,
+    osl: int | None = None,
+) -> Calibration | None:
+    """Read the measurement that the options name.
+
+    Args:
+        one: The replica.
+        file: The file, or None.
+        engine: Only this engine's points.
+        concurrency: Fact that the file may not hold: requests under way at once.
+        isl: Likewise: tokens of a prompt.
+        osl: Likewise: tokens of an answer.
+
+    Returns:
+        The calibration, or None without a file.
+
+    Raises:
+        AssumptionError: There is an engine and no file.
+        ServingError: The file cannot be used.
+    """
+    if file is None:
+        if engine is not None:
+            raise AssumptionError("--engine chooses points of a measurement: it needs --calibrate FILE")
+        return None
+    return calibration.calibrate(one, calibration.read(file, calibration.Given(concurrency, isl, osl, engine)))
 
 
 def replica(model: str, gpu: str, tp: int, weights: str, kv: str) -> Deployment:

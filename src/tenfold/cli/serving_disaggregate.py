@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tenfold.cli.common import Json, Screen, plain_table, print_json
-from tenfold.cli.serving_common import Gpu, Isl, Kv, Model, Osl, Weights, replica, seconds
+from tenfold.cli.serving_common import Gpu, Isl, Kv, Model, Osl, Weights, finite, replica, seconds
 from tenfold.display import sentence
 from tenfold.errors import AssumptionError
 from tenfold.serving import calibration
@@ -18,18 +18,30 @@ from tenfold.serving.memory import Deployment
 from tenfold.serving.pools import Bounds, Split, Together
 from tenfold.serving.transfer import Link
 
-Gpus = Annotated[int, typer.Option("--gpus", metavar="N", min=1, help="GPUs to divide.", show_default=False)]
+Gpus = Annotated[
+    int, typer.Option("--gpus", metavar="N", min=1, max=10_000, help="GPUs to divide.", show_default=False)
+]
 LinkGbps = Annotated[
     float,
     typer.Option(
-        "--link-gbps", metavar="L", help="Gb/s between a prefill worker and decode workers.", show_default=False
+        "--link-gbps",
+        metavar="L",
+        callback=finite,
+        help="Gb/s between a prefill worker and decode workers.",
+        show_default=False,
     ),
 ]
 TtftBound = Annotated[
-    float, typer.Option("--ttft-slo-ms", metavar="X", help="Bound of time to first token.", show_default=False)
+    float,
+    typer.Option(
+        "--ttft-slo-ms", metavar="X", callback=finite, help="Bound of time to first token.", show_default=False
+    ),
 ]
 TpotBound = Annotated[
-    float, typer.Option("--tpot-slo-ms", metavar="X", help="Bound of time per output token.", show_default=False)
+    float,
+    typer.Option(
+        "--tpot-slo-ms", metavar="X", callback=finite, help="Bound of time per output token.", show_default=False
+    ),
 ]
 TogetherTp = Annotated[int | None, typer.Option("--tp", metavar="N", min=1, help="GPUs of an undivided replica today.")]
 PrefillTp = Annotated[
@@ -45,7 +57,8 @@ Efficiency = Annotated[
     float, typer.Option("--link-efficiency", metavar="R", min=0.01, max=1, help="Share of the link's rate reached.")
 ]
 Latency = Annotated[
-    float, typer.Option("--link-latency-ms", metavar="X", min=0, help="Time before a transfer's first byte.")
+    float,
+    typer.Option("--link-latency-ms", metavar="X", callback=finite, min=0, help="Time before a transfer's first byte."),
 ]
 Layerwise = Annotated[
     bool, typer.Option("--layerwise", help="Each layer's KV cache is sent while the next layer is computed.")

@@ -45,6 +45,7 @@ def _show(found: PriceRange, json: bool) -> None:
                 "commitment": found.commitment,
                 "usd_per_gpu_hour": {"low": f"{found.low:f}", "median": f"{found.median:f}", "high": f"{found.high:f}"},
                 "entries": [_as_dict(one) for one in found.entries],
+                "not_counted": [_as_dict(one) for one in found.outdated],
             }
         )
         return
@@ -54,10 +55,17 @@ def _show(found: PriceRange, json: bool) -> None:
         f"${found.low:f} to ${found.high:f}",
         style="bold",
     )
-    table = plain_table(("provider", False), ("USD/h", True), ("of", False), ("source", False), ("note", False))
-    for one in sorted(found.entries, key=lambda entry: entry.usd_per_gpu_hour):
-        table.add_row(one.provider, f"{one.usd_per_gpu_hour:f}", f"{one.said}", one.source, one.note)
+    table = plain_table(
+        ("provider", False), ("USD/h", True), ("of", False), ("source", False), ("note", False),
+        wraps=("source", "note"),
+    )  # fmt: skip
+    for one in sorted((*found.entries, *found.outdated), key=lambda entry: entry.usd_per_gpu_hour):
+        table.add_row(one.provider, f"{one.usd_per_gpu_hour:f}", f"{one.said}", one.source, _note(one))
     screen.table(table)
+
+
+def _note(one: GpuPrice) -> str:
+    return f"not counted: {one.note or 'outdated'}" if one.outdated else one.note
 
 
 def _as_dict(one: GpuPrice) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import typer
 
 from tenfold.cli.common import Json, Screen, plain_table, print_json
 from tenfold.cli.serving_common import (
+    Calibrate,
+    Engine,
     Gpu,
     Kv,
     Model,
@@ -18,14 +20,18 @@ from tenfold.cli.serving_common import (
     TtftSloMs,
     UsdPerGpuHour,
     Weights,
-    hourly_usd,
+    calibrated,
+    finite,
+    hourly_price,
     replica,
     seconds,
 )
 from tenfold.display import counted, percent
 from tenfold.errors import AssumptionError
-from tenfold.serving import calibration, simulator
+from tenfold.serving import simulator
+from tenfold.serving.calibration import Calibration
 from tenfold.serving.memory import Deployment, default_caps
+from tenfold.serving.sizing import unservable
 from tenfold.slo import Slo
 
 if TYPE_CHECKING:
@@ -47,13 +53,17 @@ Requests = Annotated[
 ]
 Rate = Annotated[
     float | None,
-    typer.Option("--rate", metavar="R", help="Requests a second at random times, in place of the trace's times."),
+    typer.Option(
+        "--rate", metavar="R", callback=finite, help="Requests a second at random times, in place of the trace's times."
+    ),
 ]
 Burstiness = Annotated[
     float,
-    typer.Option("--burstiness", metavar="V", help="With --rate: 1 is Poisson, more comes in bursts (variance)."),
+    typer.Option(
+        "--burstiness", metavar="V", callback=finite, help="With --rate: 1 is Poisson, more comes in bursts (variance)."
+    ),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="With --rate: of the random times.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="With --rate: of the random times.")]
 Concurrency = Annotated[
     int | None,
     typer.Option("--concurrency", metavar="C", min=1, help="Keep C requests under way, in place of times."),
@@ -69,7 +79,9 @@ PolicyName = Annotated[
 MaxNumSeqs = Annotated[
     int | None, typer.Option("--max-num-seqs", metavar="N", min=1, help="Requests under way on a replica at most.")
 ]
-Replicas = Annotated[int, typer.Option("--replicas", metavar="N", min=1, help="Replicas, each with its own queue.")]
+Replicas = Annotated[
+    int, typer.Option("--replicas", metavar="N", min=1, max=10_000, help="Replicas, each with its own queue.")
+]
 RouterName = Annotated[
     Literal["round_robin", "least_loaded"], typer.Option("--router", help="How requests are spread over replicas.")
 ]
@@ -78,7 +90,10 @@ Prefill = Annotated[
 ]
 Decode = Annotated[int, typer.Option("--decode-workers", metavar="N", min=0, help="Replicas that only decode.")]
 LinkGbps = Annotated[
-    float | None, typer.Option("--link-gbps", metavar="L", help="Link of a prefill worker to the decode workers, Gb/s.")
+    float | None,
+    typer.Option(
+        "--link-gbps", metavar="L", callback=finite, help="Link of a prefill worker to the decode workers, Gb/s."
+    ),
 ]
 PoolTokens = Annotated[
     int | None,
@@ -87,9 +102,6 @@ PoolTokens = Annotated[
     ),
 ]
 NoPrefixCache = Annotated[bool, typer.Option("--no-prefix-cache", help="Do not share leading blocks.")]
-Calibrate = Annotated[
-    Path | None, typer.Option("--calibrate", metavar="FILE", help="Measurement of this replica: see size.")
-]
 SloFile = Annotated[Path | None, typer.Option("--slo", metavar="FILE", help="Service levels (TOML).")]
 Sweep = Annotated[
     bool, typer.Option("--sweep", help="Try token budgets: what each does to short requests and to long prompts.")
@@ -103,11 +115,15 @@ def simulate(
     policy: PolicyName = "chunked", max_num_seqs: MaxNumSeqs = None, replicas: Replicas = 1,
     router: RouterName = "round_robin", prefill_workers: Prefill = 0, decode_workers: Decode = 0,
     link_gbps: LinkGbps = None, kv_pool_tokens: PoolTokens = None, no_prefix_cache: NoPrefixCache = False,
-    calibrate: Calibrate = None, slo: SloFile = None, ttft_slo_ms: TtftSloMs = None, tpot_slo_ms: TpotSloMs = None,
+    calibrate: Calibrate = None, engine: Engine = None,
+    slo: SloFile = None, ttft_slo_ms: TtftSloMs = None, tpot_slo_ms: TpotSloMs = None,
     usd_per_gpu_hour: UsdPerGpuHour = None, sweep: Sweep = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Simulate an engine step by step: TTFT, time between tokens, queues, preemptions, KV use, goodput and dollars."""
     one = replica(model, gpu, tp, weights, kv)
+    if reason := unservable(one):
+        raise AssumptionError(f"{one.model.name} on {tp} x {one.gpu.name} is not servable: {reason}")
+    measured = calibrated(one, calibrate, engine, concurrency=concurrency, isl=isl, osl=osl)
     arrivals = _arrivals(_source(trace, db, only_model, isl, osl), requests, rate, burstiness, seed, concurrency)
     caps = default_caps(one.gpu)
     tokens = budget or caps.batched_tokens
@@ -120,19 +136,23 @@ def simulate(
         "pools": _pools(prefill_workers, decode_workers, link_gbps),
         "kv_pool_tokens": kv_pool_tokens,
         "prefix_cache": not no_prefix_cache,
-        "scale": 1.0 if calibrate is None else calibration.calibrate(one, calibration.read(calibrate)).scale,
+        "scale": 1.0 if measured is None else measured.scale,
     }
     bounds, notes = _bounds(slo, ttft_slo_ms, tpot_slo_ms)
-    price = None if usd_per_gpu_hour is None else hourly_usd(usd_per_gpu_hour)
-    notes += _about(arrivals, one, is_calibrated=calibrate is not None)
+    price = hourly_price(gpu, usd_per_gpu_hour)
+    notes += _about(arrivals, one, measured)
+    swept: Budgets | None = None
     if sweep:
         from tenfold.serving.simulator.budgets import USUAL
 
         swept = simulator.token_budgets(
             one, arrivals, {*USUAL, tokens}, max_num_seqs=most, ttft_slo_s=bounds[0], tpot_slo_s=bounds[1], **more
         )
-        _tell_sweep(swept, notes, json=json)
-        return
+        if not json:
+            _tell_sweep(swept, notes)
+            return
+        tokens = budget or swept.recommended or tokens
+        most = min(most, tokens)
     out = simulator.simulate(one, arrivals, budget=tokens, max_num_seqs=most, **more)
     notes += _judged(out, is_open=not concurrency)
     document = {
@@ -140,11 +160,13 @@ def simulate(
         "budget": tokens,
         "policy": policy,
         "max_num_seqs": most,
-        **out.as_dict(ttft_slo_s=bounds[0], tpot_slo_s=bounds[1], usd_per_gpu_hour=price),
+        **out.as_dict(ttft_slo_s=bounds[0], tpot_slo_s=bounds[1], usd_per_gpu_hour=price.usd),
+        "usd_per_gpu_hour": None if price.usd is None else f"{price.usd:f}",
+        "usd_per_gpu_hour_source": price.source,
         "notes": notes,
     }
     if json:
-        print_json({**document, "series": out.series()})
+        print_json({**document, **({} if swept is None else _budgets(swept)), "series": out.series()})
         return
     _tell(out, document, bounds)
 
@@ -209,10 +231,13 @@ def _bounds(
     return (seconds(ttft_slo_ms, "--ttft-slo-ms"), seconds(tpot_slo_ms, "--tpot-slo-ms")), notes
 
 
-def _about(arrivals: Arrivals, one: Deployment, *, is_calibrated: bool) -> list[str]:
+def _about(arrivals: Arrivals, one: Deployment, measured: Calibration | None) -> list[str]:
     notes = [f"left out: {reason}" + (f" ({count:,} requests)" if count else "") for reason, count in arrivals.left_out]
-    if not is_calibrated:
+    if measured is None:
         notes.append("step times come from the roofline, uncalibrated: --calibrate takes a measurement of this replica")
+    else:
+        notes.append(f"calibrated by {measured.source}: measured over predicted rate {measured.scale:.2f}")
+        notes.append(f"step times are scaled with the rate, TTFT is not calibrated by itself: {measured.ttft_text()}")
     if arrivals.block_tokens and any(group.window or group.kind == "linear" for group in one.model.layers):
         notes.append(
             "shared prefixes take memory in layers that look back to the start only; a model without such layers "
@@ -245,7 +270,7 @@ def _tell(out: Simulation, document: dict[str, Any], bounds: tuple[float | None,
         table.add_row(name, *(_plain(found.get(column)) for column in ("p50", "p95", "p99", "max")))
     screen.table(table)
     said = [
-        ("requests", f"{out.requests.size:,} in {out.span_s:,.1f} s on {out.gpus} GPUs"),
+        ("requests", f"{out.requests.size:,} in {out.span_s:,.1f} s on {counted(out.gpus, 'GPU')}"),
         ("output", f"{out.tokens_per_s:,.0f} tokens/s, {out.tokens_per_s / out.gpus:,.0f} a GPU"),
         ("KV cache", f"{percent(out.kv_peak_ratio)} of the pool at most"),
         (
@@ -262,28 +287,29 @@ def _tell(out: Simulation, document: dict[str, Any], bounds: tuple[float | None,
         said.insert(0, ("goodput", f"{percent(document['goodput_ratio'], 1)} of requests keep {limits}"))
     if document["usd"] is not None:
         cost = f"{Decimal(document['usd']):,.2f} USD, {document['usd_per_million_output']} USD a million output tokens"
-        said.append(("cost", cost))
+        price = f"at ${document['usd_per_gpu_hour']} a GPU and hour: {document['usd_per_gpu_hour_source']}"
+        said += [("cost", cost), ("price", price)]
+    else:
+        said.append(("price", document["usd_per_gpu_hour_source"]))
     screen.said([*said, *(("note", note) for note in document["notes"])])
 
 
-def _tell_sweep(swept: Budgets, notes: list[str], *, json: bool) -> None:
-    if json:
-        print_json(
-            {
-                "label": "modelled",
-                "recommended_budget": swept.recommended,
-                "why": swept.why,
-                "short_tokens": swept.short_tokens,
-                "long_tokens": swept.long_tokens,
-                "budgets": [row.as_dict() for row in swept.rows],
-                "notes": notes,
-            }
-        )
-        return
+def _budgets(swept: Budgets) -> dict[str, Any]:
+    return {
+        "recommended_budget": swept.recommended,
+        "why": swept.why,
+        "short_tokens": swept.short_tokens,
+        "long_tokens": swept.long_tokens,
+        "budgets": [row.as_dict() for row in swept.rows],
+    }
+
+
+def _tell_sweep(swept: Budgets, notes: list[str]) -> None:
     screen = Screen()
     table = plain_table(
-        ("budget", True), ("short: ITL p99", True), ("max", True), ("TTFT p95", True), ("long: TTFT p95", True),
-        ("all: TTFT p95", True), ("TPOT p95", True), ("goodput", True), ("tokens/s", True), ("preemptions", True),
+        ("\nbudget", True), ("short:\nITL p99", True), ("\nmax", True), ("\nTTFT p95", True),
+        ("long:\nTTFT p95", True), ("all:\nTTFT p95", True), ("\nTPOT p95", True), ("\ngoodput", True),
+        ("\ntokens/s", True), ("pre-\nempted", True),
     )  # fmt: skip
     for row in swept.rows:
         shown = row.as_dict()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tenfold.cli.common import Json, Screen, print_json
 from tenfold.cli.serving_common import (
+    Calibrate,
+    Engine,
     Gpu,
     Isl,
     Kv,
@@ -20,32 +21,22 @@ from tenfold.cli.serving_common import (
     TtftSloMs,
     UsdPerGpuHour,
     Weights,
-    hourly_usd,
+    calibrated,
+    hourly_price,
     replica,
     seconds,
 )
-from tenfold.errors import NotEvaluable, ServingError
+from tenfold.display import counted
+from tenfold.errors import ServingError
 from tenfold.money import usd_text
-from tenfold.serving import calibration, second_opinion, sizing
-from tenfold.serving.gpu_prices import gpu_price
+from tenfold.serving import second_opinion, sizing
+from tenfold.serving.calibration import Calibration
 from tenfold.serving.second_opinion import Estimate
 from tenfold.serving.sizing import Size, TokenCost
 
 Concurrency = Annotated[
     int | None,
     typer.Option("--concurrency", metavar="B", min=1, help="Requests under way at once; default the most that go."),
-]
-Calibrate = Annotated[
-    Path | None,
-    typer.Option(
-        "--calibrate",
-        metavar="FILE",
-        help="Measurement of this replica: result file of vLLM, SGLang, aiperf or InferenceX, or one's own JSON. Facts "
-        "it does not hold are taken from --concurrency, --isl and --osl.",
-    ),
-]
-Engine = Annotated[
-    str | None, typer.Option("--engine", metavar="E", help="With --calibrate: only this engine's points.")
 ]
 Second = Annotated[
     bool, typer.Option("--second-opinion", help="Add the estimate of NVIDIA's aiconfigurator (extra aic).")
@@ -57,7 +48,7 @@ _BOUNDS = {
     "cap": "the engine's default cap",
     "slo": "the most that the SLO leaves",
     "missed": "the SLO is missed even so",
-    "none": "does not fit",
+    "none": "not servable",
 }
 
 
@@ -69,11 +60,8 @@ def size(
 ) -> None:  # fmt: skip
     """Say whether a model fits on GPUs, how many requests at once, how fast, and what a million tokens cost."""
     one = replica(model, gpu, tp, weights, kv)
-    measured = None
-    if calibrate is not None:
-        given = calibration.Given(concurrency, isl, osl, engine)
-        measured = calibration.calibrate(one, calibration.read(calibrate, given))
-    price, whence = _price(gpu, usd_per_gpu_hour)
+    measured = calibrated(one, calibrate, engine, concurrency=concurrency, isl=isl, osl=osl)
+    price, whence = hourly_price(gpu, usd_per_gpu_hour)
     made = sizing.size(
         one,
         isl,
@@ -88,9 +76,9 @@ def size(
     if second:
         made, opinion = _second_opinion(made)
     if json:
-        print_json(_as_dict(made, price, whence) | ({"second_opinion": _opinion(opinion)} if second else {}))
+        print_json(_as_dict(made, price, whence, measured) | ({"second_opinion": _opinion(opinion)} if second else {}))
         return
-    _show(made, price, whence, opinion)
+    _show(made, price, whence, measured, opinion)
 
 
 def _second_opinion(made: Size) -> tuple[Size, Estimate | None]:
@@ -115,21 +103,7 @@ def _opinion(found: Estimate | None) -> dict[str, Any] | None:
     }
 
 
-def _price(gpu: str, given: str | None) -> tuple[Decimal | None, str]:
-    """A GPU's price for an hour, and where it comes from: stated, else the table's median."""
-    if given is not None:
-        return hourly_usd(given), "as given"
-    try:
-        found = gpu_price(gpu)
-    except NotEvaluable as error:
-        return None, str(error)
-    return found.median, (
-        f"median of {len(found.entries)} on-demand prices in gpu_prices.toml, ${found.low} to ${found.high}; "
-        "--usd-per-gpu-hour states your own"
-    )
-
-
-def _as_dict(made: Size, price: Decimal | None, whence: str) -> dict[str, Any]:
+def _as_dict(made: Size, price: Decimal | None, whence: str, measured: Calibration | None) -> dict[str, Any]:
     one, speed, rate = made.deployment, made.speed, made.tokens_per_s_per_gpu
     return {
         "model": one.model.name,
@@ -140,11 +114,13 @@ def _as_dict(made: Size, price: Decimal | None, whence: str) -> dict[str, Any]:
         "isl": made.input_tokens,
         "osl": made.output_tokens,
         "fits": made.fits,
+        "unservable": made.unservable or None,
         "weight_bytes": round(one.weight_bytes),
         "kv_bytes_per_token": round(one.kv_bytes_per_token),
         "kv_pool_bytes": max(0, round(one.pool_bytes)),
         "kv_pool_blocks": one.pool_blocks,
         "concurrency": round(made.concurrency, 2),
+        "concurrency_full_length": round(made.full_length, 2),
         "max_num_seqs": made.caps.sequences,
         "max_num_batched_tokens": made.caps.batched_tokens,
         "batch": made.batch,
@@ -161,6 +137,13 @@ def _as_dict(made: Size, price: Decimal | None, whence: str) -> dict[str, Any]:
         "usd_per_million_low": None if made.cost is None else _per_million(made.cost.low),
         "usd_per_million_high": None if made.cost is None else _per_million(made.cost.high),
         "calibrated": made.calibrated,
+        "measured_ttft_ms": None
+        if measured is None
+        else [
+            {"concurrency": point.concurrency, "ttft_ms": round(point.ttft_s * 1e3, 3), "source": point.source}
+            for point in measured.points
+            if point.ttft_s is not None
+        ],
         "notes": list(made.notes),
     }
 
@@ -169,20 +152,23 @@ def _per_million(cost: TokenCost) -> dict[str, str | None]:
     return {"input": usd_text(cost.input * 10**6), "output": usd_text(cost.output * 10**6)}
 
 
-def _show(made: Size, price: Decimal | None, whence: str, opinion: Estimate | None) -> None:
+def _show(
+    made: Size, price: Decimal | None, whence: str, measured: Calibration | None, opinion: Estimate | None
+) -> None:
     one, screen = made.deployment, Screen()
+    verdict = "fits" if made.fits else f"not servable: {made.unservable}"
     screen.line(
-        f"{one.model.name}, {one.weights.name} weights, {one.kv.name} KV, on {one.tp} x {one.gpu.name}: "
-        f"{'fits' if made.fits else 'does not fit'}",
+        f"{one.model.name}, {one.weights.name} weights, {one.kv.name} KV, on {one.tp} x {one.gpu.name}: {verdict}",
         style="bold",
     )
     rows: list[tuple[str, str]] = []
     if made.speed is not None and made.tokens_per_s_per_gpu is not None:
         low, mid, high = made.tokens_per_s_per_gpu
+        held = "four of five measured points lie in such a range"
         rows += [
-            ("batch", f"{made.batch:,} requests at once: {_BOUNDS[made.bound]}"),
-            ("throughput", f"{mid:,.0f} output tokens/s and GPU ({low:,.0f} to {high:,.0f})"),
-            ("TTFT", f"{made.speed.ttft_s * 1e3:,.0f} ms without queueing"),
+            ("batch", f"{counted(made.batch, 'request')} at once: {_BOUNDS[made.bound]}"),
+            ("throughput", f"{mid:,.0f} output tokens/s and GPU ({low:,.0f} to {high:,.0f}: {held})"),
+            ("TTFT", f"{made.speed.ttft_s * 1e3:,.0f} ms without queueing{_ttft(made, measured)}"),
             ("TPOT", f"{made.speed.tpot_s * 1e3:,.1f} ms; {made.speed.bound} limits a decoding step"),
         ]
     if opinion is not None:
@@ -195,16 +181,22 @@ def _show(made: Size, price: Decimal | None, whence: str, opinion: Estimate | No
             for kind in ("input", "output")
         )
         rows.append(("cost", f"{', '.join(spread)}, at full load"))
-    rows.append(("price", whence if price is None else f"${price:f} a GPU and hour: {whence}"))
+    if made.fits:
+        rows.append(("price", whence if price is None else f"${price:f} a GPU and hour: {whence}"))
     pool_gb, kv_kib = max(0.0, one.pool_bytes) / 1e9, one.kv_bytes_per_token / 1024
     weights = f"{one.weight_bytes / 1e9:,.1f} GB weights of {one.tp * one.gpu.memory_gb:,g} GB"
+    shape = f"{made.input_tokens:,} + {made.output_tokens:,} tokens, on average half answered"
     rows += [
         ("memory", f"{weights}; {pool_gb:,.1f} GB for KV at {kv_kib:,.0f} KiB a token"),
-        ("holds", f"{made.concurrency:,.1f} requests of {made.input_tokens:,} + {made.output_tokens:,} tokens"),
+        ("holds", f"{made.concurrency:,.1f} requests of {shape}; {made.full_length:,.1f} of full length"),
         ("engine", f"default caps {made.caps.sequences:,} sequences, {made.caps.batched_tokens:,} tokens a step"),
-        *(("note", note) for note in made.notes),
+        *(("note", note) for note in made.notes if not (made.unservable and made.unservable in note)),
     ]
     screen.said(rows)
+
+
+def _ttft(made: Size, measured: Calibration | None) -> str:
+    return "" if measured is None else f", modelled and not calibrated; {measured.ttft_text(made.batch)}"
 
 
 def _usd(pusd: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -96,10 +96,20 @@ class Composition:
             return 0
         return int(self.frame.filter(pl.col("team").is_null())["cost_pusd"].sum() or 0)
 
-    @property
-    def owned_ratio(self) -> Fraction | None:
-        """Allocation coverage: the share of cost that has a team; None without teams, and where nothing costs."""
-        return 1 - Fraction(self.unowned_pusd, self.total_pusd) if self.total_pusd and "team" in self.by else None
+    def owned_ratio(self, unowned_charges_pusd: int = 0, charges_pusd: int = 0) -> Fraction | None:
+        """Allocation coverage: the share of the bill that has a team.
+
+        Args:
+            unowned_charges_pusd: Charges beside the requests that no team carries.
+            charges_pusd: All of them.
+
+        Returns:
+            The share; None without teams, and where nothing costs.
+        """
+        whole = self.total_pusd + charges_pusd
+        if not whole or "team" not in self.by:
+            return None
+        return 1 - Fraction(self.unowned_pusd + unowned_charges_pusd, whole)
 
     def usd(self) -> pl.DataFrame:
         """Give the rows for reading: money in USD, exact, and NULL where nothing in a group has a price.
@@ -195,6 +205,14 @@ class Ledger:
     def charges_pusd(self) -> int:
         """Sum of ``charges``, in pUSD."""
         return sum(one.pusd for one in self.charges)
+
+    def charges_by_month(self) -> dict[date, int]:
+        """Cut ``charges`` into calendar months of the window's zone; a ledger without charges has none.
+
+        Returns:
+            First day of the month to pUSD; together all charges.
+        """
+        return {}
 
     @cached_property
     def coverage(self) -> Coverage:

@@ -8,11 +8,12 @@ from typing import Any, Literal, cast
 
 from tenfold.errors import AssumptionError
 from tenfold.levers.base import Assumed, Assumption, Bill, Scenario
-from tenfold.levers.hosting import HostingLever, Moved, gpus, label
+from tenfold.levers.hosting import HostingLever, Moved, label
 from tenfold.levers.sites import Change, Place
 from tenfold.levers.tally import fact
 from tenfold.levers.values import Range, count, flag, share
 from tenfold.money import shown
+from tenfold.serving.capacity import replicas_needed
 from tenfold.serving.replanning import Hosting, rehosted
 from tenfold.serving.roofline import step_cost
 
@@ -29,6 +30,8 @@ class ContinuousBatching(HostingLever):
                    "the pool's max_batch, else the engine's own cap", conservative=False, read=count),
         Assumption("utilization", Range(*[_UTILIZATION] * 3), "share of capacity that the busiest hour may take",
                    "0.6: bursts within the hour, and the queue that grows near 1", conservative=True, read=share),
+        Assumption("min_replicas", 2, "replicas at least", "two: one may fail, or be restarted",
+                   conservative=True, read=count),
         Assumption("autoscale", False, "true: replicas are started and stopped by the hour",
                    "as many as the busiest hour takes, all the time", conservative=True, read=flag),
     )  # fmt: skip
@@ -56,12 +59,13 @@ class ContinuousBatching(HostingLever):
             AssumptionError: The figures cannot be.
         """
         cap = cast("int | None", assumed.values["max_batch"])
-        if cap == 0 or not assumed.at("low").number("utilization"):
-            raise AssumptionError("[continuous_batching]: max_batch and utilization must be above 0")
+        least = cast("int", assumed.values["min_replicas"])
+        if cap == 0 or not least or not assumed.at("low").number("utilization"):
+            raise AssumptionError("[continuous_batching]: max_batch, min_replicas and utilization must be above 0")
 
         def changed(_place: Place, scenario: Scenario) -> Hosting:
             part = float(assumed.at(scenario).number("utilization"))
-            return Hosting(utilization=part, follows=assumed.values["autoscale"] is True, cap=cap)
+            return Hosting(utilization=part, follows=assumed.values["autoscale"] is True, least=least, cap=cap)
 
         return changed
 
@@ -88,7 +92,7 @@ class ContinuousBatching(HostingLever):
             "short of that, so there is nothing to give back"
         )
 
-    def facts(self, moved: Moved, assumed: Assumed) -> tuple[dict[str, Any], ...]:  # noqa: ARG002
+    def facts(self, moved: Moved, assumed: Assumed) -> tuple[dict[str, Any], ...]:
         """Say how full batches are, where fuller ones stop paying, and what they take from the prefix cache.
 
         Args:
@@ -114,6 +118,8 @@ class ContinuousBatching(HostingLever):
             fact(label(place, "replica_tokens_per_s"), f"{moved.before.capacity.pace.tokens_per_s * site.scale:.1f}",
                  "output tokens/s at the largest batch, modelled" + " and scaled to the log" * (site.scale != 1),
                  step),
+            fact(label(place, "replicas_by_demand"), _by_demand(moved, assumed),
+                 f"replicas that the busiest hour takes; at least {assumed.values['min_replicas']} stay", step),
             fact(label(place, "ridge_batch"), f"{cost.weights_s / cost.token_s:.0f}",
                  "requests at which multiplying takes as long as reading the weights", "serving.roofline"),
             fact(label(place, "kv_share_of_batches"), f"{taken:.2f}",
@@ -137,10 +143,18 @@ class ContinuousBatching(HostingLever):
         """
         able = moved.after.capacity
         return (
-            f"Serve {moved.place.name} on {gpus(moved.after)} in place of {gpus(moved.before)}, with at most "
+            f"Serve {moved.place.name} {moved.swap}, with at most "
             f"{able.batch} at once (--max-num-seqs {able.batch}): {shown(moved.saved_pusd)} of this window's bill; "
             f"time per output token may rise to {moved.tpot_ms(moved.after):.0f} ms."
         )
+
+
+def _by_demand(moved: Moved, assumed: Assumed) -> int:
+    """Count the replicas that the busiest hour alone asks for."""
+    site = moved.place.site
+    assert site is not None
+    each = moved.before.capacity.pace.tokens_per_s * site.scale
+    return replicas_needed(max(site.hourly, default=0.0), each, float(assumed.number("utilization")), 0)
 
 
 def _static_waste(bill: Bill, place: Place, batch: int) -> float | None:

@@ -63,6 +63,11 @@ class Moved:
         return hosting.capacity.pace.tpot_s / scale * 1000
 
     @property
+    def swap(self) -> str:
+        """What it runs on in place of what, in words."""
+        return f"on {self.after.gpus_in_words} in place of {self.before.gpus_in_words}"
+
+    @property
     def saved_pusd(self) -> int:
         """What it saves of the place's bill."""
         return self.place.hosted.bill_pusd - self.after.bill_pusd
@@ -228,9 +233,10 @@ class HostingLever(Unvetoed, ABC):
     def _refused(self, bill: Bill, assumed: Assumed) -> Look | None:
         """Say why there is no figure, whatever the fleet's models are."""
         if all(provider != PROVIDER for _, provider, *_ in bill.session.keys):
-            return without("not_measurable", "no self-hosted requests")
+            first = "Nothing to do first: no model is self-hosted here."
+            return without("not_measurable", "no self-hosted requests", first=first)
         if bill.sites is None:
-            return without("not_measurable", _NO_FLEET)
+            return without("not_measurable", _NO_FLEET, first="Write the fleet file, and name it with --fleet.")
         lacking = missing(self, bill)
         if lacking:
             return without("not_measurable", lacking)
@@ -262,17 +268,17 @@ class HostingLever(Unvetoed, ABC):
         return changes, reasons, is_vetoed
 
 
-def without(status: Status, reason: str) -> Look:
+def without(status: Status, reason: str, *, first: str = "See the reason.") -> Look:
     """Write the answer of a lever that has no figure.
 
     Args:
         status: Why.
         reason: The why in one sentence.
+        first: What to do first.
 
     Returns:
         The look.
     """
-    first = "Nothing to do first: no model is self-hosted here." if status == "not_measurable" else "See the reason."
     advice = Advice(first, "Nothing to verify.", "Nothing to undo.")
     return Look(status, reason, "modelled", None, None, (), advice, applies=False)
 
@@ -288,19 +294,6 @@ def label(place: Place, name: str) -> str:
         The name, with the model.
     """
     return f"{name}[{place.hosted.model}]"
-
-
-def gpus(one: Rehosted) -> str:
-    """Write how many GPUs of which kind a hosting has.
-
-    Args:
-        one: The hosting.
-
-    Returns:
-        Text such as ``2 replicas of 4 h100-sxm``.
-    """
-    each = f"{one.deployment.tp} {one.deployment.gpu.name}" if one.deployment.tp > 1 else one.deployment.gpu.name
-    return f"{counted_text(one.replicas, 'replica')} of {each}"
 
 
 def _sites(bill: Bill) -> Sites:
@@ -323,10 +316,11 @@ def _able(sites: Sites, number: int, change: Change) -> tuple[str, bool]:
     after, site = sites.tried(number, change), sites.places[number].site
     if after is None or site is None:
         return "the model does not fit on 8 GPUs of that kind", False
-    if after.capacity.bound == "missed" and before.capacity.bound != "missed":
+    if after.capacity.bound == "missed":
         first, each = (1000 * took / site.scale for took in (after.capacity.pace.ttft_s, after.capacity.pace.tpot_s))
         took = f"one request at a time would take {each:.1f} ms an output token and {first:.0f} ms to the first"
-        return f"{took}, above the service levels", True
+        also = ", as it is today" if before.capacity.bound == "missed" else ""
+        return f"{took}, above the service levels{also}", True
     return "", False
 
 
@@ -335,10 +329,14 @@ def _bills(one: Moved) -> list[dict[str, Any]]:
     pairs = (("now", one.before), ("then", one.after))
     facts = [fact(label(place, "bill_now_usd"), usd_text(place.hosted.bill_pusd), "USD", step)]
     facts += [fact(label(place, "bill_then_usd"), usd_text(one.after.bill_pusd), "USD", step)]
+    scale = place.site.scale if place.site else 1.0
+    if scale != 1.0:
+        said = "measured pace over the model's at today's batch; all paces here are scaled by it"
+        facts.append(fact(label(place, "pace_measured_ratio"), f"{scale:.3f}", said, "fleet_busy"))
     for when, hosting in pairs:
         able = hosting.capacity
         facts += [
-            fact(label(place, f"gpus_{when}"), hosting.replicas * hosting.deployment.tp, gpus(hosting), step),
+            fact(label(place, f"gpus_{when}"), hosting.replicas * hosting.deployment.tp, hosting.gpus_in_words, step),
             fact(label(place, f"largest_batch_{when}"), able.batch, f"requests a replica, bound by {able.bound}", step),
             fact(
                 label(place, f"tpot_{when}_ms"), f"{one.tpot_ms(hosting):.1f}", "ms at that batch, mean, modelled", step
@@ -350,8 +348,8 @@ def _bills(one: Moved) -> list[dict[str, Any]]:
 def _no_action(one: Moved) -> str:
     more = -one.saved_pusd
     if not more:
-        return f"Leave {one.place.name} as it is for money's sake: it would still take {gpus(one.after)}."
-    return f"Leave {one.place.name} as it is: this would take {gpus(one.after)} and cost {shown(more)} more."
+        return f"Leave {one.place.name} as it is for money's sake: it would still take {one.after.gpus_in_words}."
+    return f"Leave {one.place.name} as it is: this would take {one.after.gpus_in_words} and cost {shown(more)} more."
 
 
 def _verify(one: Moved) -> str:

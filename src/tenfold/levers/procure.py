@@ -7,18 +7,19 @@ from typing import Any, Literal, cast
 
 from tenfold.errors import AssumptionError, NotEvaluable, TenfoldError
 from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Look, Scenario
-from tenfold.levers.hosting import HostingLever, Moved, gpus, label
+from tenfold.levers.hosting import HostingLever, Moved, label
 from tenfold.levers.repricing import mark_of
 from tenfold.levers.sites import Change, Place
 from tenfold.levers.tally import fact
 from tenfold.levers.values import Predicate, Range, amount, choice, predicate, share, text
 from tenfold.money import shown
-from tenfold.serving.gpu_prices import COMMITMENTS, gpu_price
+from tenfold.serving.gpu_prices import COMMITMENTS
+from tenfold.serving.gpu_terms import Terms, offer
 from tenfold.serving.replanning import Hosting
 from tenfold.serving.specs import gpu
 
 _RESERVED = tuple(one for one in COMMITMENTS if one.startswith("reserved"))
-_PRICES = "the median of pricing/gpu_prices.toml"
+_PRICES = "today's price times the ratio in lists of pricing/gpu_prices.toml that have both, else those lists"
 
 
 class Procure(HostingLever):
@@ -125,15 +126,17 @@ class Procure(HostingLever):
             is_listed = bought is not None or (
                 values["commitment"] is not None and place.hosted.pools[0].commitment != "on_demand"
             )
+            terms = {
+                "usd_per_hour": "on_demand" if is_listed else None,
+                "reserved_usd_per_hour": commitment if commitment in _RESERVED else None,
+                "spot_usd_per_hour": "spot" if values["spot_where"] is not None else None,
+            }
+            on_demand, reserved, spot = (_price(assumed, key, place, kind, terms[key], scenario) for key in terms)
             return Hosting(
                 gpu=bought,
-                usd_per_gpu_hour=_price(assumed, "usd_per_hour", kind, "on_demand" if is_listed else None),
-                reserved_usd_per_gpu_hour=_price(
-                    assumed, "reserved_usd_per_hour", kind, commitment if commitment in _RESERVED else None
-                ),
-                spot_usd_per_gpu_hour=_price(
-                    assumed, "spot_usd_per_hour", kind, "spot" if values["spot_where"] is not None else None
-                ),
+                usd_per_gpu_hour=on_demand,
+                reserved_usd_per_gpu_hour=reserved,
+                spot_usd_per_gpu_hour=spot,
                 spot_rework=float(assumed.at(scenario).number("spot_rework_ratio")),
             )
 
@@ -151,19 +154,21 @@ class Procure(HostingLever):
         """
         place, after, site = moved.place, moved.after, moved.place.site
         assert site is not None
-        how = self.change(assumed)(place, "mid")
+        change = self.change(assumed)
+        how, dear, cheap = (change(place, scenario) for scenario in ("mid", "low", "high"))
         step = "serving.replanning"
-        prices = (
-            ("today", site.usd_per_gpu_hour),
-            ("on_demand", how.usd_per_gpu_hour),
-            ("reserved", how.reserved_usd_per_gpu_hour),
-            ("spot", how.spot_usd_per_gpu_hour),
-        )
-        found = [
-            fact(label(place, f"usd_per_gpu_hour_{name}"), str(price), "USD", "gpu_prices")
-            for name, price in prices
-            if price is not None
-        ]
+        found = [fact(label(place, "usd_per_gpu_hour_today"), str(site.usd_per_gpu_hour), "USD", "fleet")]
+        for name, low, mid, high in (
+            ("on_demand", cheap.usd_per_gpu_hour, how.usd_per_gpu_hour, dear.usd_per_gpu_hour),
+            *(
+                (kind, getattr(cheap, f"{kind}_usd_per_gpu_hour"), getattr(how, f"{kind}_usd_per_gpu_hour"),
+                 getattr(dear, f"{kind}_usd_per_gpu_hour"))
+                for kind in ("reserved", "spot")
+            ),
+        ):  # fmt: skip
+            if mid is not None:
+                unit = "USD, stated" if low == mid == high else f"USD, {low} to {high}, by lists"
+                found.append(fact(label(place, f"usd_per_gpu_hour_{name}"), str(mid), unit, "gpu_prices"))
         found += [
             fact(label(place, "reserved_replicas"), after.reserved, "replicas, paid whether used or not", step),
             fact(label(place, "on_demand_gpu_hours"), f"{float(after.on_demand_hours):.1f}", "GPU hours", step),
@@ -191,22 +196,29 @@ class Procure(HostingLever):
         terms += [f"{float(after.spot_hours):,.0f} GPU hours on spot"] if after.spot_hours else []
         how = f" ({', '.join(terms)})" if terms else ""
         return (
-            f"Serve {moved.place.name} on {gpus(after)}{how} in place of {gpus(moved.before)}: "
-            f"{shown(moved.saved_pusd)} of this window's bill. Ask for a quote: the prices here are others' lists."
+            f"Serve {moved.place.name} on {after.gpus_in_words}{how} in place of {moved.before.gpus_in_words}: "
+            f"{shown(moved.saved_pusd)} of this window's bill. Ask for a quote, and state it in [procure]: prices that "
+            "are not stated follow from others' lists."
         )
 
 
-def _price(assumed: Assumed, key: str, kind: str, commitment: str | None) -> Decimal | None:
-    """Give a price that is stated, else the median of the lists; None where none is asked for."""
+def _price(
+    assumed: Assumed, key: str, place: Place, kind: str, commitment: str | None, scenario: Scenario
+) -> Decimal | None:
+    """Give a price that is stated, else what lists make of today's; None where none is asked for."""
     stated = assumed.values[key]
     if isinstance(stated, Decimal):
         return stated
     if commitment is None:
         return None
+    pool = place.hosted.pools[0]
+    # own machines and contracts are in no list: what they are is a GPU by the hour
+    paid = pool.commitment if pool.commitment in ("on_demand", "spot", *_RESERVED) else "on_demand"
     try:
-        return gpu_price(kind, commitment).median
+        found = offer(pool.usd_per_hour, Terms(place.hosted.deployment.gpu.name, paid), Terms(kind, commitment))
     except NotEvaluable as error:
         raise NotEvaluable(f"{error}; or state {key} in [procure]") from error
+    return {"low": found.high, "mid": found.mid, "high": found.low}[scenario]
 
 
 LEVER = Procure()

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from tenfold.errors import AssumptionError
 from tenfold.levers.base import Assumed, Assumption, Bill, Scenario
 from tenfold.levers.evals import SCORE_UNITS, read_evals
-from tenfold.levers.hosting import HostingLever, Moved, gpus, label
+from tenfold.levers.hosting import HostingLever, Moved, label
 from tenfold.levers.sites import Change, Place
 from tenfold.levers.tally import fact
 from tenfold.levers.values import choice, path
@@ -64,8 +64,12 @@ class Quantize(HostingLever):
         """
         weights, kv = _schemes(assumed)
 
-        def changed(_place: Place, _scenario: Scenario) -> Hosting:
-            return Hosting(weights=weights, kv=kv)
+        def changed(place: Place, _scenario: Scenario) -> Hosting:
+            now = place.hosted.deployment
+            fewer = weights is not None and weights.bits < now.weights.bits
+            return Hosting(
+                weights=weights if fewer else None, kv=kv if kv is not None and kv.bits < now.kv.bits else None
+            )
 
         return changed
 
@@ -121,7 +125,7 @@ class Quantize(HostingLever):
         ]
         unchanged = rehosted(site, Hosting(weights=before.weights))
         if unchanged is not None and unchanged.bill_pusd < place.hosted.bill_pusd:
-            by = f"USD, with today's numbers on {gpus(unchanged)}: that part of the saving needs no other numbers"
+            by = f"USD, with today's numbers on {unchanged.gpus_in_words}: so far the saving needs no other numbers"
             found.append(fact(label(place, "bill_same_numbers_usd"), usd_text(unchanged.bill_pusd), by, step))
         return tuple(found)
 
@@ -137,10 +141,8 @@ class Quantize(HostingLever):
         now, then = moved.before.deployment, moved.after.deployment
         parts = [f"{then.weights.name} weights"] if then.weights != now.weights else []
         parts += [f"{then.kv.name} KV cache"] if then.kv != now.kv else []
-        return (
-            f"Serve {moved.place.name} with {' and '.join(parts)} on {gpus(moved.after)} in place of "
-            f"{gpus(moved.before)}: {shown(moved.saved_pusd)} of this window's bill."
-        )
+        gist = f"Serve {moved.place.name} with {' and '.join(parts)} {moved.swap}"
+        return f"{gist}: {shown(moved.saved_pusd)} of this window's bill."
 
 
 def _schemes(assumed: Assumed) -> tuple[Scheme | None, Scheme | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -19,6 +19,7 @@ from tenfold.prices.compiling import with_price
 from tenfold.serving.capacity import Load, pace
 from tenfold.serving.fleet import micros
 from tenfold.serving.hosted import PROVIDER, Hosted
+from tenfold.serving.profile import profile
 from tenfold.serving.replanning import Hosting, Rehosted, Site, Tokens, rehosted
 from tenfold.serving.roofline import interval
 from tenfold.slo import Slo
@@ -29,7 +30,7 @@ _ELSEWHERE = "fleet-plan"
 SCENARIOS: tuple[Scenario, ...] = ("low", "mid", "high")
 # A measured pace says something of batches up to this many times its own.
 _NEAR = 4
-_HOUR_US = 3_600_000_000
+_HOUR_US, _MINUTE_US = 3_600_000_000, 60_000_000
 _STRETCHES: dict[str, pl.DataType] = {
     "place": pl.Int32(),
     "price_key": pl.Int32(),
@@ -104,7 +105,7 @@ class Sites:
             by_key: dict[int, set[str | None]] = {}
             for key, feature in features.iter_rows():
                 by_key.setdefault(key, set()).add(feature)
-            self._places = tuple(self._place(one, by_key) for one in self.hosted)
+            self._places = self._profiled([self._place(one, by_key) for one in self.hosted], "false")
         return self._places
 
     def rehosted(self, number: int, names: frozenset[str], scenario: Scenario) -> Rehosted:
@@ -154,17 +155,21 @@ class Sites:
         Args:
             mark: Column of ``lever_base`` that marks those requests.
         """
+        self._places = self._profiled(self.places, f"b.{mark}")
+
+    def _profiled(self, places: Sequence[Place], waits: str) -> tuple[Place, ...]:
+        """Lay over places how their output comes in, minute by minute."""
         rows = [
             (number, key, naive(place.hosted.since), naive(place.hosted.until))
-            for number, place in enumerate(self.places)
+            for number, place in enumerate(places)
             for key in place.keys
         ]
         self.session.engine.register("lever_hosting_places", pl.DataFrame(rows, schema=_STRETCHES, orient="row"))
-        sql = steps.filled("lever_hosting_waiting", mark=mark, places="lever_hosting_places")
-        late: dict[tuple[int, datetime], int] = {}
-        for number, hour, tokens in self.session.engine.fetch(sql).iter_rows():
-            late[number, hour] = tokens or 0
-        self._places = tuple(_waiting(number, place, late) for number, place in enumerate(self.places))
+        sql = steps.filled("lever_hosting_minutes", waits=waits, places="lever_hosting_places")
+        found: dict[int, list[tuple[datetime, int, int]]] = {}
+        for number, minute, output, late in self.session.engine.fetch(sql).iter_rows():
+            found.setdefault(number, []).append((minute, output or 0, late))
+        return tuple(_over_time(place, found.get(number, [])) for number, place in enumerate(places))
 
     def charge(self, names: frozenset[str], scenario: Scenario) -> int:
         """Give what a set of levers adds to the charges that hang on no request: the GPUs' idle time, then less now.
@@ -254,8 +259,8 @@ class Sites:
             pool.max_batch,
             load,
             Tokens(demand.uncached_tokens, demand.cached_tokens, demand.output_tokens),
-            [hour.output_tokens / _whole_hour(one) for hour in demand.hours],
-            [0.0] * len(demand.hours),
+            (),
+            (),
             one.busy_ratio,
             _strictest(one.tpot_p95_ms for one in limits),
             _strictest(one.ttft_p95_ms for one in limits),
@@ -341,19 +346,11 @@ def naive(instant: datetime) -> datetime:
     return instant.astimezone(UTC).replace(tzinfo=None)
 
 
-def _waiting(number: int, place: Place, late: Mapping[tuple[int, datetime], int]) -> Place:
+def _over_time(place: Place, minutes: Iterable[tuple[datetime, int, int]]) -> Place:
+    """Lay a place's output over the time of its stretch."""
     if place.site is None:
         return place
-    by_hour = [
-        late.get((number, _hour(hour.starts_at)), 0) / _whole_hour(place.hosted) for hour in place.hosted.demand.hours
-    ]
-    return place._replace(site=place.site._replace(waiting=by_hour))
-
-
-def _whole_hour(one: Hosted) -> float:
-    """Seconds that an hour's output is spread over: an hour that a stretch cuts counts whole, as its answers run on."""
-    return min(3600.0, (one.until - one.since).total_seconds())
-
-
-def _hour(instant: datetime) -> datetime:
-    return naive(instant).replace(minute=0, second=0, microsecond=0)
+    since, until = place.hosted.since, place.hosted.until
+    counted = ((micros(since, minute.replace(tzinfo=UTC)) // _MINUTE_US, *rest) for minute, *rest in minutes)
+    found = profile(((number, output, late) for number, output, late in counted), (until - since).total_seconds())
+    return place._replace(site=place.site._replace(**found._asdict()))

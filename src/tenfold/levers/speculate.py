@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from tenfold.errors import AssumptionError, ServingError
 from tenfold.levers.base import Assumed, Assumption, Bill, Judged, Look, Scenario
-from tenfold.levers.hosting import HostingLever, Moved, gpus, label, without
+from tenfold.levers.hosting import HostingLever, Moved, label, without
 from tenfold.levers.sites import Change, Place
 from tenfold.levers.tally import fact
 from tenfold.levers.values import Range, amount, count, ratio, share
@@ -22,6 +22,8 @@ _NO_ACCEPTANCE = (
     "spec_decode_num_accepted_tokens_total / spec_decode_num_drafts_total; SGLang: spec_accept_length) and write it "
     "as acceptance_length in [speculate]"
 )
+
+_MOST_DRAFTED = 64
 
 
 class Speculate(HostingLever):
@@ -124,16 +126,20 @@ class Speculate(HostingLever):
         Returns:
             One sentence.
         """
-        return (
-            f"Serve {moved.place.name} with a draft on {gpus(moved.after)} in place of {gpus(moved.before)}: "
-            f"{shown(moved.saved_pusd)} of this window's bill, as the limit on time per "
-            "output token keeps batches small."
-        )
+        gist = f"Serve {moved.place.name} with a draft {moved.swap}: {shown(moved.saved_pusd)} of this window's bill"
+        why = {
+            "slo": "the limit on time per output token keeps batches small",
+            "cap": "the engine's cap keeps batches small",
+            "memory": "memory keeps batches small",
+        }.get(moved.before.capacity.bound)
+        return f"{gist}, as {why}." if why else f"{gist}."
 
 
 def _how(assumed: Assumed, scenario: Scenario) -> Speculation:
     values = assumed.at(scenario)
     tokens = cast("int", assumed.values["draft_tokens"])
+    if tokens > _MOST_DRAFTED:
+        raise AssumptionError(f"[speculate] draft_tokens must be at most {_MOST_DRAFTED}, not {tokens:,}")
     draft = float(cast("Decimal", assumed.values["draft_cost_ratio"]))
     try:
         if isinstance(assumed.values["acceptance"], Range):

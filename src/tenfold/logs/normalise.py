@@ -238,8 +238,10 @@ def _field(name: str) -> str:
         return sql.words(raw, _WORDS[name])
     if name == "request_id":
         return sql.named(raw)
-    if name.endswith("_ms"):
-        return f"CASE WHEN TRY_CAST({raw} AS DOUBLE) >= 0 THEN TRY_CAST({raw} AS DOUBLE) END"
+    if kind == "DOUBLE":
+        # Infinity and NaN, which compare as more than any number, are no values
+        number = f"TRY_CAST({raw} AS DOUBLE)"
+        return f"CASE WHEN {number} >= 0 AND {number} < 'infinity' THEN {number} END"
     by_type = {
         "VARCHAR": f"nullif({raw}::VARCHAR, '')",
         "VARCHAR[]": f"TRY(from_json({raw}::VARCHAR, '[\"VARCHAR\"]'))",

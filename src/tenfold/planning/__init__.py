@@ -20,7 +20,7 @@ from tenfold.levers.sites import Sites
 from tenfold.logs.owning import owner_state
 from tenfold.planning.attribution import last_in, shapley
 from tenfold.planning.estimating import Standing, estimate, giving_way, left_out, nothing
-from tenfold.planning.noting import freed_on_fleet, in_each_others_way, price_changes
+from tenfold.planning.noting import ends_in, freed_on_fleet, in_each_others_way, price_changes
 from tenfold.planning.plan_result import Plan
 from tenfold.planning.portfolio import Portfolio
 from tenfold.planning.tracking import Promised, Tracked, promised, track
@@ -67,7 +67,8 @@ def plan(
         portfolio = Portfolio(bill, levers, own, verdicts, frozenset(wished), assumed.plan)
         looks = {lever.name: _look(lever, portfolio) for lever in levers}
         own_notes = (*_notes(session.engine, looks, assumed, limits), *price_changes(session))
-        notes = (*own_notes, *([owners] if owners else []))
+        of_fleet = ledger.notes if isinstance(ledger, HostedLedger) else ()
+        notes = (*own_notes, *of_fleet, *([owners] if owners else []))
         return _planned(ledger, portfolio, looks, assumed, limits, notes)
 
 
@@ -138,7 +139,12 @@ def _planned(
         card_version=ledger.book.version,
         log_hash=ledger.log.log_hash,
         zone=ledger.window.zone,
-        notes=(*notes, *in_each_others_way(best), *freed_on_fleet(portfolio.bill, portfolio.names)),
+        notes=(
+            *notes,
+            *in_each_others_way(best),
+            *ends_in(portfolio.bill, best),
+            *freed_on_fleet(portfolio.bill, portfolio.names),
+        ),
         promised=promised(ledger, _left_by(portfolio, best, "feature")) if best else Promised(),
     )
 

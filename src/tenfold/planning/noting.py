@@ -86,6 +86,29 @@ def in_each_others_way(names: Collection[str]) -> list[str]:
     return [said for first, second, said in pairs if {first, second} <= set(names)]
 
 
+def ends_in(bill: Bill, names: Collection[str]) -> list[str]:
+    """Say where a plan leaves each model of a fleet, which no single lever's advice does.
+
+    Args:
+        bill: The log's own bill.
+        names: Levers of the plan.
+
+    Returns:
+        One sentence a model that more than one of them changes.
+    """
+    sites = bill.sites
+    if sites is None:
+        return []
+    said: list[str] = []
+    for number, place in enumerate(sites.places):
+        acting = sorted(name for name in set(names) & sites.names if number in sites.changes[name])
+        if len(acting) > 1:
+            one = sites.rehosted(number, frozenset(acting), "mid").in_words
+            bill_now = shown(place.hosted.bill_pusd)
+            said.append(f"{', '.join(acting)} together: {place.name} ends on {one}, where its bill is {bill_now} now")
+    return said
+
+
 def freed_on_fleet(bill: Bill, names: Collection[str]) -> list[str]:
     """Say which levers save time of GPUs that are paid for anyway.
 

@@ -31,7 +31,7 @@ INTERVAL = (
     "much such a window varies, volume included; widened by the ends of assumed ranges, never above what is touched"
 )
 _BOUND = {
-    "short_log": "The log is too short for an interval: load seven days or more, with requests on ten.",
+    "short_log": "The log is too short for an interval: load ten days or more with requests.",
     "no_spend": "Nothing was spent.",
 }
 
@@ -98,8 +98,8 @@ class Plan:
 
     @property
     def is_unpriced(self) -> bool:
-        """Whether no billed request has a price: there is no spend then, rather than none."""
-        return nothing_priced(self.requests, self.unpriced_requests)
+        """Whether no billed request has a price, and nothing is charged beside: there is no spend then, not none."""
+        return not self.spend_pusd and nothing_priced(self.requests, self.unpriced_requests)
 
     @property
     def fold(self) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -266,11 +266,12 @@ class PriceBook:
         list_book: The list prices, where ``lists`` holds your own over them; itself otherwise.
         caching: Contents of the ``caching.toml`` files that go with it, the first to be tried first; unread until a
             cache is looked at (``tenfold.prices.caching.rules_of``).
+        unknown: Per provider whose models are known in full, what to say of another model.
     """
 
     __slots__ = (
         *("_memo", "caching", "commitments", "fast", "ids", "list_book", "lists", "patterns", "regions"),
-        "version",
+        *("unknown", "version"),
     )
 
     def __init__(
@@ -283,6 +284,7 @@ class PriceBook:
         commitments: tuple[Commitment, ...] = (),
         list_book: PriceBook | None = None,
         caching: tuple[bytes, ...] = (),
+        unknown: Mapping[str, Callable[[str], str]] | None = None,
     ) -> None:
         self.lists = lists
         self.ids = ids
@@ -292,6 +294,7 @@ class PriceBook:
         self.commitments = commitments
         self.list_book: PriceBook = list_book or self
         self.caching = caching
+        self.unknown = unknown or {}
         self._memo: dict[Key, Match] = {}
         # What the single price call keeps: (provider, model, tier, region) as given to something ready to multiply.
         self.fast: dict[tuple[str, str, str | None, str | None], Any] = {}
@@ -398,6 +401,8 @@ class PriceBook:
         providers = {key[0] for key in self.lists}
         if not provider:
             return "the log names no provider: load it into a new database with --set provider=NAME"
+        if provider in self.unknown:
+            return self.unknown[provider](model)
         if provider not in providers:
             only = f"only for {', '.join(sorted(providers))}.{near(provider, providers)}"
             return f'no prices for provider "{provider}", {only}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -111,7 +111,14 @@ def laid_over(under: PriceBook, files: Files) -> PriceBook:
     )
 
 
-def with_price(book: PriceBook, place: str, raw: dict[str, Any], *, version: str = "") -> PriceBook:
+def with_price(
+    book: PriceBook,
+    place: str,
+    raw: dict[str, Any],
+    *,
+    version: str = "",
+    unknown: Callable[[str], str] | None = None,
+) -> PriceBook:
     """Give a book the prices of one more provider, which no file has: a model that one means to host, say.
 
     Args:
@@ -119,6 +126,7 @@ def with_price(book: PriceBook, place: str, raw: dict[str, Any], *, version: str
         place: Where the prices are written, for errors.
         raw: Keys of a price file, as TOML gives them.
         version: Version of the book that is made; by default that of the book.
+        unknown: Says why a model of that provider has no price, where it is not among these.
 
     Returns:
         A book with those price lists too, in its list prices as well.
@@ -144,6 +152,7 @@ def with_price(book: PriceBook, place: str, raw: dict[str, Any], *, version: str
             under.commitments,
             listed,
             under.caching,
+            {**under.unknown, **({provider: unknown} if unknown else {})},
         )
 
     return extended(book, None if book.list_book is book else extended(book.list_book, None))

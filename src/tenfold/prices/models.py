@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from tenfold.errors import PriceFileError, near
 from tenfold.money import EXACT, rate_pusd
@@ -323,15 +324,53 @@ def _known_keys(name: str, where: str, raw: Mapping[str, Any], kind: type[BaseMo
             raise PriceFileError(f'{at}: unknown key "{key}".{near(key, known)}')
 
 
-_TABLES = ("region_factor", "region_alias", "discount", "commitment", "rate", "rule", "pool")
+_TABLES = ("region_factor", "region_alias", "discount", "commitment", "rate", "rule", "pool", "gpu", "gpu_price")
 
 
 def _explain(error: ValidationError, raw: Mapping[str, Any]) -> str:
-    first = error.errors()[0]
+    first, *others = error.errors()
     location = [part for part in first["loc"] if not isinstance(part, str) or "[" not in part]
-    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "missing":
+        # all that the same table lacks, at once
+        at = first["loc"][:-1]
+        missing = [
+            str(one["loc"][-1]) for one in (first, *others) if one["type"] == "missing" and one["loc"][:-1] == at
+        ]
+        location, message = (
+            location[:-1],
+            f"{' and '.join(missing) if len(missing) < 3 else ', '.join(missing)} missing",
+        )
+    else:
+        message = _message(first)
     if len(location) >= 2 and isinstance(location[1], int) and location[0] in ("price", *_TABLES):
         table, number = str(location[0]), location[1]
         rest = str(location[2]) if len(location) > 2 else ""
         return f"{_place(table, number + 1, raw[table][number])}: {rest}: {message}".replace(": : ", ": ")
-    return f"{'.'.join(str(part) for part in location)}: {message}"
+    return f"{'.'.join(str(part) for part in location)}: {message}".removeprefix(": ")
+
+
+# What a kind of error asks for, with the words of its context.
+_ASKED = {
+    "int_type": "write a whole number",
+    "int_from_float": "write a whole number",
+    "string_type": 'write text in quotes, such as "..."',
+    "bool_type": "write true or false",
+    "date_type": "write a date such as 2026-07-30",
+    "list_type": "write a list, such as [...]",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_short": "must not be empty",
+    "literal_error": "must be one of {expected}",
+}
+
+
+def _message(error: ErrorDetails) -> str:
+    words = _ASKED.get(error["type"])
+    if words is None:
+        return error["msg"].removeprefix("Value error, ")
+    written = error["input"]
+    return words.format(**error.get("ctx", {})) + (
+        f", not {written!r}" if isinstance(written, str | int | float) else ""
+    )

@@ -19,7 +19,8 @@ _STEPS = (
     "concurrency",
 )  # fmt: skip
 _FLEET_STEPS = (
-    "fleet_timed", "fleet_requests", "fleet_tally", "fleet_spans", "fleet_levels", "fleet_busy", "fleet_profile",
+    "fleet_timed", "fleet_log", "fleet_covered", "fleet_requests", "fleet_tally", "fleet_spans", "fleet_levels",
+    "fleet_busy", "fleet_profile",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from tenfold import charts, tables
 from tenfold.display import absent, percent, sentence
 from tenfold.money import shown
-from tenfold.reviewing.facts import Facts
+from tenfold.reviewing.facts import OF_REQUESTS, Facts
 from tenfold.reviewing.page import Block, Grid, Heading, Lines, Made, Picture, Section, Skipped
 from tenfold.serving.hosted import HostedLedger
 
@@ -29,7 +29,8 @@ def section(facts: Facts) -> Section | Skipped:
     if not reading.spend_pusd and not facts.ledger.charges:
         return Skipped("Composition", "nothing in this quarter costs anything; see coverage")
     blocks: list[Block] = [_by_meter(facts)] if reading.spend_pusd else []
-    blocks.append(Lines(tuple(map(sentence, reading.sentences())), "made-reading"))
+    said = [*([OF_REQUESTS] if facts.ledger.charges else []), *map(sentence, reading.sentences())]
+    blocks.append(Lines(tuple(said), "made-reading"))
     made = [_METERS]
     if isinstance(facts.ledger, HostedLedger):
         blocks += [Heading("GPUs of your own"), Lines(tuple(map(sentence, _fleet(facts.ledger))), "made-fleet")]
@@ -45,14 +46,14 @@ def section(facts: Facts) -> Section | Skipped:
         if dimension not in reading.dimensions or len(reading.dimensions[dimension]) < 2:
             continue
         blocks += [Heading(f"By {_words(dimension)}"), *_by(facts, dimension)]
-        made.append(_made(dimension))
+        made.append(_made(facts, dimension))
     return Section("composition", "Composition", tuple(blocks), tuple(made))
 
 
 _METERS = Made(
     "made-meters",
     "Cost by meter",
-    "Tokens are cut into meters that do not overlap, so the parts sum to the spend to the picodollar.",
+    "Tokens are cut into meters that do not overlap, so the parts sum to what requests cost to the picodollar.",
     "totals",
 )
 
@@ -79,6 +80,7 @@ def _fleet(ledger: HostedLedger) -> list[str]:
         if one.demand.requests:
             rates = " / ".join(shown(rate * 10**6, 3) for rate in one.rates)
             line += f"; per million tokens computed / cached / output {rates}"
+            line += f", and with idle time {shown(one.loaded_pusd or 0, 3)} of any kind"
         said.append(line)
     return [*said, *(f"pools of {one.model}: {note}" for one in ledger.hosted for note in one.notes), *ledger.notes]
 
@@ -93,8 +95,9 @@ _COSTS = Made(
 )
 
 
-def _made(dimension: str) -> Made:
-    how = f"Exact cost grouped by {dimension}; the rows sum to the spend. {absent(dimension)} is what the "
+def _made(facts: Facts, dimension: str) -> Made:
+    how = f"Exact cost of requests grouped by {dimension}; the rows sum to the spend{facts.left_out}. "
+    how += f"{absent(dimension)} is what the "
     how += "log and the owner rules do not name." if dimension == "team" else "log does not name."
     return Made(f"made-by-{dimension}", f"Cost by {_words(dimension)}", how, "totals")
 
@@ -110,7 +113,7 @@ def _by_meter(facts: Facts) -> Picture:
         f"{charts.METER_LABELS[name]} {percent(facts.reading.share(name))} ({shown(cost)})"
         for name, cost in meters.items()
     )
-    title = "Share of cost by meter"
+    title = f"Share of cost by meter{facts.left_out}"
     svg = charts.to_svg(charts.meter_shares(frame), title, f"One bar: {parts}.", name="chart-meters")
     return Picture(svg, f"{title}: {parts}.", "made-meters")
 
@@ -123,12 +126,11 @@ def _by(facts: Facts, dimension: str) -> list[Block]:
         for item in items[:3]
     )
     words = _words(dimension)
-    grid = tables.composition(
-        mix.frame, [dimension], name=f"table-by-{dimension}", caption=f"Cost by {words}", is_styled=False
-    )
+    caption = f"Cost by {words}{facts.left_out}"
+    grid = tables.composition(mix.frame, [dimension], name=f"table-by-{dimension}", caption=caption, is_styled=False)
     if dimension == "service_tier":
         return [Grid(grid, f"made-by-{dimension}")]
-    title = f"Cost by {words}, cut by meter"
+    title = f"Cost by {words}, cut by meter{facts.left_out}"
     description = f"A bar for each {words}, stacked by meter. Largest: {top}. The table after it has every figure."
     svg = charts.to_svg(charts.composition(mix.frame, dimension), title, description, name=f"chart-by-{dimension}")
     return [Picture(svg, f"{title}. Largest: {top}.", f"made-by-{dimension}"), Grid(grid, f"made-by-{dimension}")]

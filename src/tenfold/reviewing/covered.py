@@ -47,9 +47,13 @@ def section(facts: Facts) -> Section:
 
 def _owned(facts: Facts) -> list[str]:
     """Say how much of the spend has an owner, and whether the owner rules are those of now."""
-    mix = facts.composition("team")
-    ratio, note = mix.owned_ratio, owner_state(facts.ledger.log.store).note
-    said = [] if ratio is None else [f"Owned: {percent(ratio, 2)} of spend; {shown(mix.unowned_pusd)} is unallocated."]
+    mix, note = facts.composition("team"), owner_state(facts.ledger.log.store).note
+    idle = facts.ledger.charges_pusd
+    ratio = mix.owned_ratio(idle, idle)
+    said: list[str] = []
+    if ratio is not None:
+        of_it = f", of which {shown(idle)} is idle GPUs, which no team owns" if idle else ""
+        said.append(f"Owned: {percent(ratio, 2)} of spend; {shown(mix.unowned_pusd + idle)} is unallocated{of_it}.")
     return [*said, *([f"{sentence(note)}."] if note else [])]
 
 

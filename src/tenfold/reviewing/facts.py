@@ -17,6 +17,9 @@ from tenfold.reviewing.price_changes import PriceChange, price_changes
 from tenfold.reviewing.quarter import Quarter
 from tenfold.store.database import query
 
+# What stands before shares and bounds of a bill that holds idle GPUs too.
+OF_REQUESTS = "Of what requests carry, idle GPUs left out:"
+
 
 def why_none(plan: Mapping[str, Any]) -> str:
     """Say why a plan has no lever, in the plan's own words.
@@ -56,6 +59,16 @@ class Facts:
         """The composition reading of the quarter."""
         return read(self.ledger)
 
+    @property
+    def spend_pusd(self) -> int:
+        """The spend, in one meaning everywhere: priced requests, and GPUs that stand idle."""
+        return self.reading.spend_pusd + self.ledger.charges_pusd
+
+    @property
+    def left_out(self) -> str:
+        """What to add to a title where only requests are shown."""
+        return ", idle GPUs left out" if self.ledger.charges else ""
+
     @cached_property
     def differences(self) -> tuple[str, ...]:
         """What the plan was made on that is not this quarter's bill; empty where its figures belong beside it."""
@@ -65,7 +78,7 @@ class Facts:
         found: list[str] = []
         spend = plan["spend_usd"]
         is_blank = self.reading.coverage.is_unpriced and not self.ledger.charges
-        here = None if is_blank else self.reading.spend_pusd + self.ledger.charges_pusd
+        here = None if is_blank else self.spend_pusd
         if (None if spend is None else Fraction(spend) * PUSD_PER_USD) != here:
             own = "nothing priced" if here is None else shown(here)
             found.append(f"made on {dollars(spend)} of spend, not on this quarter's {own}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tenfold.display import dollars, percent, sentence
 from tenfold.money import shown
-from tenfold.reviewing.facts import Facts, why_none
+from tenfold.reviewing.facts import OF_REQUESTS, Facts, why_none
 from tenfold.reviewing.page import Block, Heading, Lines, Made, Section, Tile, Tiles
 
 
@@ -23,7 +23,7 @@ def section(facts: Facts) -> Section:
     """
     reading, coverage = facts.reading, facts.reading.coverage
     tiles = [
-        Tile("spend, priced", shown(reading.spend_pusd), _unpriced(facts), "made-total"),
+        Tile("spend, priced", shown(facts.spend_pusd), _of_spend(facts), "made-total"),
         Tile("requests", f"{reading.requests:,}", "billable, no gateway cache hit", "made-total"),
         Tile(
             "priced",
@@ -34,11 +34,12 @@ def section(facts: Facts) -> Section:
     ]
     if facts.ledger.charges:
         idle = facts.ledger.charges_pusd
-        share = percent(Fraction(idle, whole)) if (whole := reading.spend_pusd + idle) else "none"
-        tiles.append(Tile("idle GPUs", shown(idle), f"beside the spend; {share} of both", "made-fleet"))
+        share = percent(Fraction(idle, facts.spend_pusd)) if facts.spend_pusd else "none"
+        tiles.append(Tile("idle GPUs", shown(idle), f"in the spend; {share} of it", "made-fleet"))
     if facts.plan is not None:
         tiles.append(_foreign_tile(facts) if facts.differences else _plan_tile(facts.plan))
-    blocks: list[Block] = [Tiles(tuple(tiles)), Lines(tuple(map(sentence, reading.sentences()[:3])), "made-reading")]
+    said = [*([OF_REQUESTS] if facts.ledger.charges else []), *map(sentence, reading.sentences()[:3])]
+    blocks: list[Block] = [Tiles(tuple(tiles)), Lines(tuple(said), "made-reading")]
     top = () if facts.differences else _top(facts.plan)
     if top:
         blocks += [Heading("Top levers"), Lines(top, "made-levers")]
@@ -49,18 +50,26 @@ _TOTAL = Made(
     "made-total",
     "Spend and requests",
     "Every billable request that no gateway cache answered is priced by the entry in force when it ran, meter by "
-    "meter, in whole picodollars; the sum is exact. Requests without a price are not in the spend: they are counted "
-    "beside it.",
+    "meter, in whole picodollars; the sum is exact. With GPUs of your own, their idle time is part of the spend. "
+    "Requests without a price are not in it: they are counted beside it.",
     "totals",
 )
 _READING = Made(
     "made-reading",
     "Shares, ratios and bounds",
-    "Shares are of priced spend. A lever that acts on the input side cannot save more than what input costs, and so "
-    "on: the bound is one minus the share of everything the lever cannot touch. Ratios of tokens leave out requests "
-    "for which the log does not tell, and say how much that is. Requests in flight come from starts and durations.",
+    "Shares are of what priced requests cost. A lever that acts on the input side cannot save more than what input "
+    "costs, and so on: the bound is one minus the share of everything the lever cannot touch. Ratios of tokens leave "
+    "out requests for which the log does not tell, and say how much that is. Requests in flight come from starts and "
+    "durations.",
     "token_mix",
 )
+
+
+def _of_spend(facts: Facts) -> str:
+    if not facts.ledger.charges:
+        return _unpriced(facts)
+    requests, idle = shown(facts.reading.spend_pusd), shown(facts.ledger.charges_pusd)
+    return f"requests {requests} and idle GPUs {idle}; {_unpriced(facts)}"
 
 
 def _unpriced(facts: Facts) -> str:

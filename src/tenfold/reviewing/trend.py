@@ -25,7 +25,7 @@ def section(facts: Facts) -> Section | Skipped:
     """
     if not facts.reading.spend_pusd:
         return Skipped("Over time", "nothing in this quarter costs anything; see coverage")
-    blocks: list[Block] = [Heading("Spend per day"), _spend(facts)]
+    blocks: list[Block] = [Heading(f"Spend per day{facts.left_out}"), _spend(facts)]
     made = [_SPEND]
     if facts.price_changes:
         blocks.append(_changes(facts))
@@ -37,7 +37,7 @@ def section(facts: Facts) -> Section | Skipped:
     return Section("time", "Over time", tuple(blocks), tuple(made))
 
 
-_SPEND = Made("made-spend", "Spend per day", "Exact cost by day of the review's zone and model.", "totals")
+_SPEND = Made("made-spend", "Spend per day", "Exact cost of requests by day of the review's zone and model.", "totals")
 _CHANGES = Made(
     "made-changes",
     "Price changes",
@@ -65,7 +65,7 @@ def _spend(facts: Facts) -> Picture:
     )
     # two changes on one day share a line
     changes = changes.group_by("day", maintain_order=True).agg(pl.col("mark").str.join(", "))
-    title = "Spend per day by model"
+    title = f"Spend per day by model{facts.left_out}"
     text = f"Stacked columns, one a day. The dearest day is {top_day} with {shown(top_cost)}."
     if len(changes):
         text += " Dashed lines mark price changes, numbered as in the table."

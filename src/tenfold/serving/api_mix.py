@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import polars as pl
 
+from tenfold.display import counted
 from tenfold.errors import NotEvaluable
 from tenfold.ledger import Ledger, Session
 from tenfold.ledger.session import DAYS_PER_MONTH
@@ -21,7 +22,14 @@ from tenfold.store.database import quoted
 # Days below which nothing is projected to a month.
 LEAST_DAYS = 7
 _CACHED = ("cache_read", "cache_read_audio", "cache_read_image", "cache_read_video")
+_CACHE = ("cache_read", "cache_write", "cache_write_long")
 _OUTPUT = ("output", "reasoning", "output_audio", "output_image", "output_video")
+# Why a request has no price, beside a model without one.
+_WHY = {
+    "unpriced_meter": "with a kind of tokens that has no rate",
+    "usage_missing": "without token counts",
+    "ambiguous": "of which the price is ambiguous",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,9 @@ class Mix:
         days: Days of the window.
         label: ``measured``: as these requests were billed; ``modelled``: as another model would bill them.
         source: Whose prices.
+        unpriced_tokens: Known tokens of the requests without a price.
+        why_unpriced: Why those have none; empty where all have one.
+        as_input_tokens: Tokens read from a cache or written to one for which the API has no rate: billed as input.
     """
 
     requests: int
@@ -71,6 +82,9 @@ class Mix:
     days: int
     label: str
     source: str
+    unpriced_tokens: int = 0
+    why_unpriced: str = ""
+    as_input_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -101,12 +115,12 @@ def api_mix(ledger: Ledger, *, where: str | None = None, api: tuple[str, str] | 
         The mix.
 
     Raises:
-        NotEvaluable: No request fits, or none has a price and a time.
+        NotEvaluable: No request fits, or none has a price and a time; says which of both, and what is missing.
     """
     hosted = f"coalesce(provider, '') {'=' if api else '<>'} {quoted(PROVIDER)}"
     condition = f"(\n{where or hosted}\n)"
     with ledger.session() as session:
-        priced = "priced_requests" if api is None else _billed_by(session, api)
+        priced, as_input = ("priced_requests", []) if api is None else _billed_by(session, api)
         sums = ",\n  ".join(
             f"cast(sum({meter.name}_units) as bigint) as {meter.name}_units, "
             f"cast(sum({meter.name}_pusd) as decimal(38, 0)) as {meter.name}_pusd"
@@ -114,17 +128,49 @@ def api_mix(ledger: Ledger, *, where: str | None = None, api: tuple[str, str] | 
         )
         sql = steps.filled("breakeven_hours", priced=priced, condition=condition, sums=sums)
         hours = session.engine.fetch(sql)
-    if not hours["is_priced"].any():
+    if hours.is_empty():
         whose = "" if where else "self-hosted " if api else "API "
         raise NotEvaluable(
             f"no {whose}request with a price and a time to compare: "
             + ("widen --where" if where else "name the traffic with --where, or an API's price with --api-model")
         )
-    return _mix(ledger, hours, api)
+    why = _why_unpriced(ledger, hours, api)
+    if not hours["is_priced"].any():
+        raise NotEvaluable(f"none of {counted(int(hours['requests'].sum()), 'request')} has a price to compare: {why}")
+    return _mix(ledger, hours, api, why, as_input)
 
 
-def _billed_by(session: Session, api: tuple[str, str]) -> str:
-    """Price the log's requests by another model's entries in force when each ran."""
+def _why_unpriced(ledger: Ledger, hours: pl.DataFrame, api: tuple[str, str] | None) -> str:
+    """Say why requests have no price, and the way out; empty where all have one."""
+    missing = hours.filter(~pl.col("is_priced"))
+    count = {name: int(missing[name].sum()) for name in (*_WHY, "own", "unpriced_model")}
+    said = [f"{counted(count[name], 'request')} {text}" for name, text in _WHY.items() if count[name]]
+    if count["unpriced_model"]:
+        own = count["own"] if api is None else 0
+        if own:
+            asked = "name the API to compare with, --api-model PROVIDER/MODEL"
+            said.append(f"{counted(own, 'request')} self-hosted: {asked}")
+        if api is not None:
+            found = ledger.book.match(*api, "standard", "")
+            last: datetime = missing.sort("hour").row(-1, named=True)["hour"]
+            said.append(found.missing(last.replace(tzinfo=UTC)))
+        elif count["unpriced_model"] > own:
+            unknown = counted(count["unpriced_model"] - own, "request")
+            said.append(f"{unknown} to models without a price: `tenfold cost` names them")
+    return "; ".join(said)
+
+
+def _billed_by(session: Session, api: tuple[str, str]) -> tuple[str, list[str]]:
+    """Price the log's requests by another model's entries in force when each ran.
+
+    Tokens of a cache for which the API has no rate are input there: an API without a cache bills the whole prompt.
+
+    Returns:
+        The priced view, and the meters that are billed as input.
+    """
+    found = session.book.match(*api, "standard", "")
+    if not found.lists:
+        raise NotEvaluable(f"--api-model {'/'.join(api)}: {found.reason}")
     change = {"provider": api[0], "model": api[1], "service_tier": "standard", "region": ""}
     keys = session.add_keys({key: change for key, *_ in session.keys})
     session.engine.register(
@@ -133,11 +179,21 @@ def _billed_by(session: Session, api: tuple[str, str]) -> str:
     )
     columns = ", ".join(f"requests.{name}" for name in schema.names("requests") if name != "price_key")
     steps.run(session.engine, "breakeven_requests", columns=columns)
+    card = session.card.frame
+    is_api = pl.col("price_key").is_in(list(keys.values()))
+    as_input = [name for name in _CACHE if card.filter(is_api)[f"rate_{name}"].has_nulls()]
+    filled = {
+        f"rate_{name}": pl.when(is_api)
+        .then(pl.coalesce(f"rate_{name}", "rate_uncached_input"))
+        .otherwise(pl.col(f"rate_{name}"))
+        for name in as_input
+    }
+    session.engine.register("day_map", card.with_columns(**filled))
     session.price("breakeven_requests", "breakeven_priced")
-    return "breakeven_priced"
+    return "breakeven_priced", as_input
 
 
-def _mix(ledger: Ledger, hours: pl.DataFrame, api: tuple[str, str] | None) -> Mix:
+def _mix(ledger: Ledger, hours: pl.DataFrame, api: tuple[str, str] | None, why: str, as_input: Iterable[str]) -> Mix:
     priced = hours.filter("is_priced")
 
     def kind(names: Iterable[str]) -> Kind:
@@ -162,4 +218,7 @@ def _mix(ledger: Ledger, hours: pl.DataFrame, api: tuple[str, str] | None) -> Mi
         days=len(ledger.window.dates([hour.date() for hour in priced["hour"]])),
         label="modelled" if api else "measured",
         source="/".join(api) if api else "as billed",
+        unpriced_tokens=int(hours["tokens"].sum()) - int(priced["tokens"].sum()),
+        why_unpriced=why,
+        as_input_tokens=kind(as_input).tokens,
     )

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from tenfold.display import percent
+from tenfold.display import counted, percent
 from tenfold.errors import NotEvaluable
 from tenfold.ledger.session import DAYS_PER_MONTH
 from tenfold.money import PUSD_PER_USD, usd_text
@@ -21,6 +21,7 @@ from tenfold.serving.api_mix import LEAST_DAYS, Kind, Mix
 from tenfold.serving.capacity import Load, capacity, replicas_needed
 from tenfold.serving.memory import Deployment, default_caps
 from tenfold.serving.roofline import interval
+from tenfold.serving.sizing import unservable
 
 HOURS_PER_MONTH = DAYS_PER_MONTH * 24
 # Share of a replica's throughput that the busiest hour is planned to use; bursts within the hour need the rest.
@@ -70,6 +71,7 @@ class Outcome(NamedTuple):
         utilisation_ratio: Share of what they could serve that this is; above 1 they never pay.
         measured_ratio: Share of it that the log's own traffic is; None below seven days.
         api_pusd_per_month: What the API bills for that traffic a month; None below seven days.
+        tpot_s: Seconds an output token with that batch.
     """
 
     what: str
@@ -83,6 +85,7 @@ class Outcome(NamedTuple):
     utilisation_ratio: float
     measured_ratio: float | None
     api_pusd_per_month: int | None
+    tpot_s: float
 
     @property
     def pays(self) -> bool | None:
@@ -100,6 +103,7 @@ class Outcome(NamedTuple):
             "value": self.value,
             "tokens_per_s_per_replica": round(self.tokens_per_s, 2),
             "batch": self.batch,
+            "tpot_ms": round(self.tpot_s * 1e3, 4),
             "replicas": self.replicas,
             "gpus": self.gpus,
             "tokens_per_month": self.tokens_per_month,
@@ -146,6 +150,8 @@ def break_even(mix: Mix, terms: Terms, *, what: str = "as stated", value: str = 
     """
     _comparable(mix)
     one = terms.deployment
+    if reason := unservable(one):
+        raise NotEvaluable(f"{one.model.name} on {one.tp} x {one.gpu.name} is not servable: {reason}")
     load = Load(*(kind.tokens / mix.requests for kind in (mix.computed, mix.cached, mix.output)))
     limit = None if terms.tpot_slo_s is None else terms.tpot_slo_s * terms.scale * terms.pace
     able = capacity(one, load, cap=default_caps(one.gpu).sequences, tpot_slo_s=limit)
@@ -177,6 +183,7 @@ def break_even(mix: Mix, terms: Terms, *, what: str = "as stated", value: str = 
         utilisation_ratio=even / could,
         measured_ratio=None if month is None else float(month) / could,
         api_pusd_per_month=None if month is None else round(month * Fraction(mix.pusd, mix.tokens)),
+        tpot_s=able.pace.tpot_s / (terms.scale * terms.pace),
     )
 
 
@@ -212,13 +219,48 @@ def sensitivity(mix: Mix, terms: Terms, prices: Sequence[tuple[str, Decimal]] = 
         prices: Other prices of the GPU, by name.
 
     Returns:
-        Outcomes: throughput at the ends of its interval, other prices, utilisations, mixes and costs of people. What
-        cannot be served at all is left out.
+        Outcomes: throughput at the ends of its interval, other limits on the time per output token, prices,
+        utilisations, mixes and costs of people. What cannot be served at all is left out.
     """
+    found: list[Outcome] = []
+    for what, value, other, changed in _changes(mix, terms, prices):
+        try:
+            found.append(break_even(other, changed, what=what, value=value))
+        except NotEvaluable:
+            continue
+    return found
+
+
+def impossible(mix: Mix, terms: Terms, moved: Sequence[Outcome]) -> list[str]:
+    """Name the changes that ``sensitivity`` left out because the traffic could not be served so.
+
+    Args:
+        mix: The traffic and its price at the API.
+        terms: What hosting costs.
+        moved: What ``sensitivity`` gave.
+
+    Returns:
+        Texts such as ``TPOT limit 20 ms a token``.
+    """
+    there = {(one.what, one.value) for one in moved}
+    return [f"{what} {value}" for what, value, *_ in _changes(mix, terms, ()) if (what, value) not in there]
+
+
+def _changes(mix: Mix, terms: Terms, prices: Sequence[tuple[str, Decimal]]) -> list[tuple[str, str, Mix, Terms]]:
     low, high = interval(terms.is_calibrated)
     tried: list[tuple[str, str, Mix, Terms]] = [
         ("throughput", name, mix, replace(terms, pace=pace))
         for name, pace in (("low", low), ("mid", 1), ("high", high))
+    ]
+    limits = (None, *(ms / 1e3 for ms in (80, 40, 20)))
+    tried += [
+        (
+            "TPOT limit",
+            "none" if limit is None else f"{limit * 1e3:g} ms a token",
+            mix,
+            replace(terms, tpot_slo_s=limit),
+        )
+        for limit in dict.fromkeys((*limits, terms.tpot_slo_s))
     ]
     tried += [("price", name, mix, replace(terms, usd_per_gpu_hour=price)) for name, price in prices]
     tried += [
@@ -231,13 +273,7 @@ def sensitivity(mix: Mix, terms: Terms, prices: Sequence[tuple[str, Decimal]] = 
         ("ops", f"{usd:,} USD a month", mix, replace(terms, ops_usd_per_month=usd))
         for usd in dict.fromkeys((Decimal(0), terms.ops_usd_per_month, Decimal(10_000), Decimal(20_000)))
     ]
-    found: list[Outcome] = []
-    for what, value, other, changed in tried:
-        try:
-            found.append(break_even(other, changed, what=what, value=value))
-        except NotEvaluable:
-            continue
-    return found
+    return tried
 
 
 def _mixes(mix: Mix) -> list[tuple[str, Mix]]:
@@ -277,21 +313,29 @@ def _month_tokens(mix: Mix, tokens_per_s: float) -> float:
     return tokens_per_s * mix.tokens / mix.output.tokens * float(HOURS_PER_MONTH) * 3600
 
 
-def assumptions(mix: Mix, terms: Terms) -> list[str]:
+def assumptions(mix: Mix, terms: Terms, here: Outcome) -> list[str]:
     """Say what the figures rest on.
 
     Args:
         mix: The traffic.
         terms: What hosting costs.
+        here: The break-even under these terms.
 
     Returns:
         Sentences.
     """
+    pace = f"{counted(here.batch, 'request')} at once a replica, {here.tpot_s * 1e3:,.0f} ms an output token"
+    limit = (
+        "no limit on it is set, and one changes the answer: --tpot-slo-ms"
+        if terms.tpot_slo_s is None
+        else f"the limit is {terms.tpot_slo_s * 1e3:g} ms"
+    )
     said = [
+        f"{pace}: {limit}",
         f"the busiest hour may use {percent(float(terms.utilization))} of a replica",
         f"at least {terms.least_replicas} replicas, for availability",
         f"a month has {float(DAYS_PER_MONTH):g} days, {float(HOURS_PER_MONTH):g} hours",
-        "own GPUs find as much in their prefix cache as the API did",
+        "own GPUs find as much in their prefix cache as the log has cached reads",
         "answers of the hosted model are taken to be as good and as long",
         f"throughput {'calibrated by a measurement' if terms.is_calibrated else 'by the roofline, not calibrated'}",
     ]
@@ -300,9 +344,14 @@ def assumptions(mix: Mix, terms: Terms) -> list[str]:
     if mix.other_pusd:
         said.append(f"{usd_text(mix.other_pusd)} USD of searches and fees are left out: hosting does not replace them")
     if mix.unpriced_requests:
-        said.append(f"{mix.unpriced_requests:,} requests without a price are left out")
+        lost = f"{counted(mix.unpriced_requests, 'request')} without a price ({mix.unpriced_tokens:,} tokens)"
+        said.append(f"{lost} are in no figure: {mix.why_unpriced}")
+    if mix.as_input_tokens:
+        said.append(
+            f"{mix.source} has no rate for {mix.as_input_tokens:,} tokens of the prompt cache: billed there as input"
+        )
     if mix.label == "modelled":
         said.append(f"API prices are those of {mix.source}, with the log's own tokens and cached reads")
     if mix.days < LEAST_DAYS:
-        said.append(f"{mix.days} days of log are too few to project a month, or to have seen the busiest hour")
+        said.append(f"{counted(mix.days, 'day')} of log: too few to project a month, or to have seen the busiest hour")
     return said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -81,6 +82,32 @@ class Calibration(NamedTuple):
     source: str
     notes: tuple[str, ...] = ()
 
+    def ttft_text(self, batch: int | None = None) -> str:
+        """Say the measured times to the first token.
+
+        Args:
+            batch: Only that of the load nearest to so many requests under way; None for the range.
+
+        Returns:
+            Text such as ``measured was 123 ms at concurrency 4``.
+        """
+        found = [(point.concurrency, point.ttft_s) for point in self.points if point.ttft_s is not None]
+        if not found:
+            return "the measurement has none"
+        if batch is not None:
+            found = [min(found, key=lambda one: abs(math.log(one[0] / batch)))]
+        (least, first), (most, last) = min(found), max(found)
+        more = f" to {last * 1e3:,.0f} ms at {most:g}" if len(found) > 1 else ""
+        return f"measured was {first * 1e3:,.0f} ms at concurrency {least:g}{more}"
+
+    @property
+    def said_of_ttft(self) -> str:
+        """What a predicted time to the first token is worth, beside the measured ones."""
+        return (
+            "TTFT is modelled from the start of the prefill, so without a queue, and not calibrated by itself (it is "
+            f"scaled with the rate); {self.ttft_text()}"
+        )
+
 
 def calibrate(one: Deployment, points: Iterable[Point]) -> Calibration:
     """Scale the roofline of a replica by measurements of it.
@@ -101,7 +128,10 @@ def calibrate(one: Deployment, points: Iterable[Point]) -> Calibration:
         raise ServingError("calibration without a measured point: give one, or a result file of a benchmark")
     engines = sorted({point.engine for point in kept if point.engine})
     if len(engines) > 1:
-        raise ServingError(f"{kept[0].source}: points of several engines ({', '.join(engines)}): choose one of them")
+        raise ServingError(
+            f"{kept[0].source.split(', line ')[0]}: points of several engines: choose one with --engine "
+            f"({', '.join(engines)})"
+        )
     if not one.fits:
         raise ServingError(
             f"{one.model.name} in {one.weights.name} does not fit on {one.tp} x {one.gpu.name}: the measured replica "
@@ -197,7 +227,7 @@ def _rows(file: Path, text: str) -> list[tuple[str, Row]]:
         found: Any = json.loads(text)
         whole = cast("list[Any]", found) if isinstance(found, list) else [found]
         rows = [(f"{file}" if len(whole) == 1 else f"{file}, entry {at}", row) for at, row in enumerate(whole, 1)]
-    except ValueError:
+    except (ValueError, RecursionError):
         rows = [(f"{file}, line {at}", _line(file, at, line)) for at, line in enumerate(text.splitlines(), 1) if line]
     for place, row in rows:
         if not isinstance(row, dict):
@@ -210,7 +240,7 @@ def _rows(file: Path, text: str) -> list[tuple[str, Row]]:
 def _line(file: Path, at: int, line: str) -> object:
     try:
         return json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ServingError(f"{file}, line {at}: not JSON ({error})") from error
 
 
@@ -227,16 +257,19 @@ def _optional(row: Row, place: str, *keys: str) -> float | None:
         value = row.get(key)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise ServingError(f"{place}: {key} is {value!r}, not a number above zero")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
+            raise ServingError(f"{place}: {key} is {value!r:.60}, not a number above zero")
         return float(value)
     return None
+
+
+_OPTIONS = {"concurrency": "--concurrency", "input_tokens": "--isl", "output_tokens": "--osl"}
 
 
 def _fact(found: float | None, given: float | None, place: str, what: str) -> float:
     fact = found if found is not None else given
     if fact is None:
-        raise ServingError(f"{place}: does not say its {what}; give it (--{what.replace('_', '-')})")
+        raise ServingError(f"{place}: does not say its {what}; give it ({_OPTIONS[what]}, or as that key in the file)")
     return fact
 
 

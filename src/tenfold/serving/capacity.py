@@ -119,7 +119,8 @@ def capacity(
 
     def keeps(batch: int) -> bool:
         reached = at(batch)
-        return reached.tpot_s <= (tpot_slo_s or math.inf) and reached.ttft_s <= (ttft_slo_s or math.inf)
+        is_even = tpot_slo_s is None or reached.tpot_s <= tpot_slo_s
+        return is_even and (ttft_slo_s is None or reached.ttft_s <= ttft_slo_s)
 
     if keeps(most):
         return Capacity(most, at(most), bound)

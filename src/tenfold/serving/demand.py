@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -13,6 +13,9 @@ from tenfold.ledger import Session
 from tenfold.prices.words import canonical_provider
 from tenfold.serving.fleet import PROVIDER, Stretch, micros
 from tenfold.store import steps
+
+# Number of a model that no pool runs.
+ON_NO_POOL = -1
 
 
 class Hour(NamedTuple):
@@ -96,14 +99,36 @@ class Demand:
         return self.in_flight_us / self.busy_us if self.busy_us else None
 
 
-class Span(NamedTuple):
-    """From when to when a log's self-hosted requests run; None where it has none with a time."""
-
-    since: datetime | None
-    until: datetime | None
+Span: TypeAlias = tuple[datetime, datetime]
 
 
-def lay(session: Session, models: Sequence[str]) -> Span:
+class Seen(NamedTuple):
+    """What a log says of a fleet before anything is counted.
+
+    Args:
+        covered: First start to last end of all requests of the log with a time, of any provider; None without one.
+        hosted: The same of the window's self-hosted requests.
+        models: Self-hosted models of the log, as logged, to its number in the fleet (-1: on no pool).
+        undated: Self-hosted requests of the log without a time.
+        dated: Those with one.
+        last_start: When the log's last request starts; None where none has a time.
+        odd: Requests of the log whose duration is no time, and so taken for unknown.
+        latest: Where the request is that ends last: file, line and id.
+        first_odd: The same of the first of ``odd``; None without one.
+    """
+
+    covered: Span | None
+    hosted: Span | None
+    models: Mapping[str, int]
+    undated: int
+    dated: int
+    last_start: datetime | None
+    odd: int
+    latest: str | None
+    first_odd: str | None
+
+
+def lay(session: Session, models: Sequence[str]) -> Seen:
     """Lay out a session's self-hosted requests, for ``demands`` to read.
 
     Args:
@@ -111,14 +136,11 @@ def lay(session: Session, models: Sequence[str]) -> Span:
         models: Models of the fleet, in lower case.
 
     Returns:
-        First start to last end.
+        What the log covers, and which models it has.
     """
     numbers = {model: number for number, model in enumerate(models)}
-    keys = [
-        (key, numbers.get(session.card.matches[key].model, _ON_NO_POOL))
-        for key, provider, *_ in session.keys
-        if canonical_provider(provider) == PROVIDER
-    ]
+    hosted = [(key, model) for key, provider, model, *_ in session.keys if canonical_provider(provider) == PROVIDER]
+    keys = [(key, numbers.get(session.card.matches[key].model, ON_NO_POOL)) for key, _ in hosted]
     days = sorted(session.days)
     session.engine.register(
         "fleet_keys", pl.DataFrame(keys, orient="row", schema={"price_key": pl.Int32, "model_number": pl.Int64})
@@ -131,11 +153,31 @@ def lay(session: Session, models: Sequence[str]) -> Span:
         ),
     )
     steps.run(session.engine, "fleet_timed", materialised=True)
-    found = session.engine.fetch(
+    own = session.engine.fetch(
         "select min(starts_us) as since_us, max(starts_us + greatest(coalesce(lasts_us, 0), 1)) as until_us "
         "from fleet_timed"
-    ).row(0, named=True)
-    return Span(*(None if found[name] is None else _instant(found[name]) for name in ("since_us", "until_us")))
+    )
+    steps.run(session.engine, "fleet_log")
+    whole = session.engine.fetch(steps.filled("fleet_covered"))
+    row = whole.row(0, named=True)
+    doubtful = session.engine.fetch(steps.filled("fleet_doubtful")).rows(named=True)
+    places = {one["is_odd"]: _place(one) for one in doubtful}
+    return Seen(
+        _span(whole), _span(own), {model: number for (_, model), (_, number) in zip(hosted, keys, strict=True)},
+        row["hosted_undated"], row["hosted_dated"],
+        None if row["last_start_us"] is None else _instant(row["last_start_us"]),
+        row["odd"], places.get(False), places.get(True),
+    )  # fmt: skip
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    named = f" (request {row['request_id']})" if row["request_id"] else ""
+    return f"{row['source_file']}:{row['source_line']}{named}"
+
+
+def _span(found: pl.DataFrame) -> Span | None:
+    since, until = found["since_us"][0], found["until_us"][0]
+    return None if since is None else (_instant(since), _instant(until))
 
 
 def unserved(session: Session) -> tuple[dict[str, int], int]:
@@ -155,7 +197,7 @@ def unserved(session: Session) -> tuple[dict[str, int], int]:
     others: dict[str, int] = {}
     served = 0
     for key, model, number in found.rows():
-        if model == _ON_NO_POOL:
+        if model == ON_NO_POOL:
             others[names[key]] = others.get(names[key], 0) + number
         else:
             served += number
@@ -200,7 +242,6 @@ def demands(session: Session, models: Sequence[str], stretches: Sequence[Stretch
     ]
 
 
-_ON_NO_POOL = -1
 _STRETCH = ("stretch", "model_number", "since_us", "until_us", "replicas")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR_US = 3_600_000_000

@@ -16,14 +16,29 @@ from tenfold.errors import PriceFileError, ServingError
 from tenfold.money import divided, rate_pusd, shown
 from tenfold.prices.models import Instant, Strict, as_decimal, parse_as
 from tenfold.serving import memory
-from tenfold.serving.memory import Deployment
+from tenfold.serving.memory import MOST_TP, Deployment
 
 PROVIDER = "self-hosted"
 Commitment = Literal["on_demand", "reserved_1y", "reserved_3y", "spot", "contract", "owned"]
 COMMITMENTS: tuple[str, ...] = get_args(Commitment)
 # What weights and KV cache are taken to be kept in where a pool does not say.
 SCHEME = "bf16"
+MOST_REPLICAS = 1_000_000  # more is a slip of the pen
 _HOUR_US = 3_600_000_000
+
+
+class Period(NamedTuple):
+    """What a fleet is billed for: a window, and the part of it that a log covers.
+
+    Args:
+        since: Start of the window; of the log, where the window is open.
+        until: Its end, exclusive, likewise.
+        covered: From the log's first start to its last end within the window; None where they do not meet.
+    """
+
+    since: datetime
+    until: datetime
+    covered: tuple[datetime, datetime] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,20 @@ class Pool:
         """
         start, end = max(since, self.since or since), min(until, self.until or until)
         return (start, end) if start < end else None
+
+    def billed(self, period: Period) -> tuple[datetime, datetime] | None:
+        """Say when it costs money in a period: over what the log covers, and where ``from`` or ``to`` say more.
+
+        Args:
+            period: The window, and what the log covers of it.
+
+        Returns:
+            Start and end within the window; None where it does not run in it, or nothing says that it did.
+        """
+        covered = period.covered or (None, None)
+        since = max(self.since, period.since) if self.since else covered[0]
+        until = min(self.until, period.until) if self.until else covered[1]
+        return (since, until) if since and until and since < until else None
 
     def bill_pusd(self, since: datetime, until: datetime) -> int:
         """Price a span: GPUs x price x hours in which the pool runs, half-even to 1 pUSD (a time-based meter).
@@ -206,12 +235,11 @@ class Fleet:
                     "set tp or weights as they run"
                 )
 
-    def stretches(self, since: datetime, until: datetime) -> list[Stretch]:
-        """Cut a span, model by model, where the set of pools changes.
+    def stretches(self, period: Period) -> list[Stretch]:
+        """Cut a period, model by model, where the set of pools changes.
 
         Args:
-            since: Start of the span.
-            until: Its end, exclusive.
+            period: The window, and what the log covers of it.
 
         Returns:
             Stretches with at least one pool, by model and time.
@@ -219,7 +247,7 @@ class Fleet:
         found: list[Stretch] = []
         for model in dict.fromkeys(pool.model.lower() for pool in self.pools):
             running = [pool for pool in self.pools if pool.model.lower() == model]
-            spans = [(pool, span) for pool in running if (span := pool.within(since, until))]
+            spans = [(pool, span) for pool in running if (span := pool.billed(period))]
             cuts = sorted({instant for _, span in spans for instant in span})
             for start, end in pairwise(cuts):
                 pools = tuple(pool for pool, span in spans if span[0] <= start and end <= span[1])
@@ -245,8 +273,8 @@ class _Table(Strict):
 
     model: str = Field(min_length=1)
     gpu: str = Field(min_length=1)
-    tp: int = Field(default=1, ge=1)
-    replicas: int = Field(default=1, ge=1)
+    tp: int = Field(default=1, ge=1, le=MOST_TP)
+    replicas: int = Field(default=1, ge=1, le=MOST_REPLICAS)
     usd_per_hour: Annotated[Decimal, BeforeValidator(_price)]
     commitment: Commitment = "on_demand"
     since: Instant | None = Field(default=None, alias="from")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
-from tenfold.display import number, percent
+from tenfold.display import counted, number, percent
 from tenfold.serving.framework_facts import HARDWARE, Benchmark, Framework, frameworks
 from tenfold.serving.traffic import Traffic
 
@@ -159,7 +159,7 @@ def _measured(traffic: Traffic) -> list[_Signal]:
     return [
         _Signal(
             _known(peak, lambda most: most <= FEW_AT_ONCE),
-            f"at most {peak} requests at once: nothing here needs a batching engine",
+            f"at most {counted(peak or 0, 'request')} at once: nothing here needs a batching engine",
             {"llama.cpp": 30},
             Missing("concurrency", "load logs that have duration_ms beside the start"),
         ),

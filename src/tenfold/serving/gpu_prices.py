@@ -37,6 +37,8 @@ class GpuPrice(Strict):
     source: str = Field(min_length=1)
     checked: date
     note: str = ""
+    outdated: bool = False
+    """The source is known to be behind, though nobody says since when: shown, and in no median."""
 
     @property
     def said(self) -> date:
@@ -51,6 +53,7 @@ class PriceRange(NamedTuple):
         gpu: Its name in ``gpus.toml``.
         commitment: How it is paid for.
         entries: All entries in force, contradictory ones too.
+        outdated: Entries that are shown beside them and not counted.
         low: Lowest price of one GPU for one hour, USD.
         median: Median over providers, each counted once with its own median: no provider counts more for being quoted
             more often.
@@ -63,6 +66,16 @@ class PriceRange(NamedTuple):
     low: Decimal
     median: Decimal
     high: Decimal
+    outdated: tuple[GpuPrice, ...] = ()
+
+    def __str__(self) -> str:
+        """Where the median comes from, in words."""
+        kind = self.commitment.replace("_", "-" if self.commitment == "on_demand" else " ")
+        providers = sorted({one.provider for one in self.entries})
+        if len(self.entries) == 1:
+            return f"the only {kind} price in {FILE}, of {providers[0]}"
+        many = f"the lists of {len(providers)} providers" if len(providers) > 1 else f"{providers[0]}'s lists"
+        return f"median of {many} ({kind}: ${self.low} to ${self.high})"
 
 
 class _Prices(Strict):
@@ -124,9 +137,8 @@ def gpu_price(
         )
     day = at or datetime.now(tz=UTC).date()
     of_gpu = [one for one in gpu_prices(own) if one.gpu == wanted]
-    entries = in_force(
-        (one for one in of_gpu if one.commitment == commitment and provider in (None, one.provider)), day
-    )
+    held = in_force((one for one in of_gpu if one.commitment == commitment and provider in (None, one.provider)), day)
+    entries = tuple(one for one in held if not one.outdated)
     if not entries:
         there = sorted({f"{one.commitment} of {one.provider}" for one in of_gpu})
         asked = f"{commitment} price of {wanted}" + (f" at {provider}" if provider else "")
@@ -139,7 +151,9 @@ def gpu_price(
         by_provider[one.provider].append(one.usd_per_gpu_hour)
     prices = [one.usd_per_gpu_hour for one in entries]
     middle = statistics.median(statistics.median(of_one) for of_one in by_provider.values())
-    return PriceRange(wanted, commitment, entries, min(prices), middle, max(prices))
+    return PriceRange(
+        wanted, commitment, entries, min(prices), middle, max(prices), tuple(one for one in held if one.outdated)
+    )
 
 
 def in_force(entries: Iterable[GpuPrice], day: date) -> tuple[GpuPrice, ...]:

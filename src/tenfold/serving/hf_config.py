@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from pydantic import ValidationError
+
 from tenfold.errors import ServingError
 from tenfold.serving.model_spec import Layers, ModelSpec
 
@@ -30,6 +32,9 @@ _QKV_BIAS = {"qwen2", "qwen2_moe"}
 _SAME = {"chunked": "sliding", "deepseek_sparse": "full"}
 _EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts")
 _CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk")
+# Above these no model is: a unit or digit went wrong
+_MOST, _MOST_TOKENS = 10**6, 10**9
+_TOKENS = {"vocab_size", "max_position_embeddings", "sliding_window", "attention_chunk_size"}
 
 
 class _Config(NamedTuple):
@@ -46,14 +51,21 @@ class _Config(NamedTuple):
         return bool(self.values.get(key))
 
     def need(self, *keys: str) -> int:
-        for key in keys:
-            value = self.values.get(key)
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-                return value
-        raise ServingError(f'{self.place}: needs "{keys[0]}" as a positive whole number')
+        key = next((key for key in keys if self.values.get(key) is not None), keys[0])
+        value, most = self.values.get(key), _MOST_TOKENS if key in _TOKENS else _MOST
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
+            raise ServingError(f'{self.place}: needs "{key}" as a positive whole number, {most:,} at most')
+        return value
 
     def number(self, *keys: str) -> int:
-        return self.need(*keys) if any(self.has(key) for key in keys) else 0
+        filled = [key for key in keys if self.has(key)]
+        return self.need(*filled) if filled else 0
+
+    def listed(self, key: str) -> list[Any]:
+        value: object = self.values.get(key) or []
+        if not isinstance(value, list):
+            raise ServingError(f'{self.place}: needs "{key}" as a list')
+        return cast("list[Any]", value)
 
 
 def read(path: Path) -> ModelSpec:
@@ -73,7 +85,7 @@ def read(path: Path) -> ModelSpec:
         whole: object = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ServingError(f"{file}: there is no such file") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ServingError(f"{file}: cannot be read as JSON: {error}") from error
     if not isinstance(whole, dict):
         raise ServingError(f"{file}: a model's config is a JSON object")
@@ -83,30 +95,40 @@ def read(path: Path) -> ModelSpec:
     tied = {key: outer[key] for key in ("tie_word_embeddings",) if key in outer}
     values = {**tied, **cast("dict[str, Any]", inner)} if isinstance(inner, dict) else outer
     name = str(outer.get("_name_or_path") or file.resolve().parent.name)
-    return _spec(_Config(values, str(file)), name)
+    try:
+        return _spec(_Config(values, str(file)), name)
+    except ValidationError as error:
+        raise ServingError(f"{file}: describes no model: {error.errors()[0]['msg']}") from None
 
 
 def _spec(config: _Config, name: str) -> ModelSpec:
     odd = [key for key in _NOT_COUNTED if config.has(key)]
-    if odd or 0 in (config.values.get("attn_type_list") or ()):
+    if odd or 0 in config.listed("attn_type_list"):
         raise ServingError(
             f'{config.place}: "{(odd or ["attn_type_list"])[0]}" is a design whose parameters are not counted here; '
             "describe it in a TOML file with a [[model]] table, by figures that its makers publish"
         )
-    kinds = _kinds(config)
+    kinds = +_kinds(config)  # a model may have too few layers to have some of each kind
+    heads = config.need("num_attention_heads")
+    for key in ("num_key_value_heads", "num_global_key_value_heads"):
+        if config.values.get(key) is not None and heads % config.need(key):
+            raise ServingError(f'{config.place}: "{key}" must divide "num_attention_heads", {heads}')
     hidden, count = config.need("hidden_size"), config.need("num_hidden_layers")
     attention = sum(_attention(config, kind) * layers for kind, layers in kinds.items())
     experts, expert_params, feed_forward = _feed_forward(config, hidden, count)
     embeddings = config.need("vocab_size") * hidden * (1 if _is_tied(config) else 2)
     params = attention + feed_forward + embeddings + 2 * hidden * count
     chosen = config.need(*_CHOSEN) if experts else 0
+    if chosen > experts:
+        key = next(key for key in _CHOSEN if config.has(key))
+        raise ServingError(f'{config.place}: "{key}" is {chosen}, of {experts} experts: it cannot be more')
     return ModelSpec(
         name=name,
         params=params,
         active_params=params - expert_params * (1 - chosen / experts) if experts else None,
         layers=[_layers(config, kind, layers) for kind, layers in kinds.items()],
         hidden=hidden,
-        q_heads=config.need("num_attention_heads"),
+        q_heads=heads,
         kv_heads=config.need("num_key_value_heads", "num_attention_heads"),
         head_dim=_head_dim(config),
         kv_latent=_latent(config),
@@ -126,16 +148,18 @@ def _is_tied(config: _Config) -> bool:
 def _kinds(config: _Config) -> Counter[str]:
     """Layers by how they attend: full, sliding or linear."""
     count = config.need("num_hidden_layers")
-    listed: object = config.values.get("layer_types")
-    if isinstance(listed, list) and len(cast("list[str]", listed)) == count:
-        kinds = [kind.removesuffix("_attention") for kind in cast("list[str]", listed)]
+    if listed := config.listed("layer_types"):
+        # layers for multi-token prediction stand behind the others
+        if len(listed) - count not in {0, config.number("num_nextn_predict_layers")}:
+            raise ServingError(
+                f'{config.place}: "layer_types" names {len(listed)} layers, and "num_hidden_layers" is {count}'
+            )
+        kinds = [str(kind).removesuffix("_attention") for kind in listed[:count]]
         return Counter(_SAME.get(kind, kind) for kind in kinds)
     if config.has("attention_chunk_size"):  # Llama 4: every fourth layer attends to the start
         return Counter({"sliding": count - count // 4, "full": count // 4})
-    window = config.number("sliding_window")
-    if not window or config.values.get("use_sliding_window") is False or window >= config.need(
-        "max_position_embeddings"
-    ):  # fmt: skip
+    window = None if config.values.get("use_sliding_window") is False else config.values.get("sliding_window")
+    if window is None or config.need("sliding_window") >= config.need("max_position_embeddings"):
         return Counter({"full": count})
     every = config.number("sliding_window_pattern", "_sliding_window_pattern") or (
         2 if config.family == "gemma2" else 0
@@ -221,6 +245,11 @@ def _feed_forward(config: _Config, hidden: int, count: int) -> tuple[int, int, i
     matrices = 2 if config.family in _UNGATED else 3
     experts = config.number(*_EXPERTS)
     routed = _moe_layers(config, count) if experts else 0
+    if experts and not 0 < routed <= count:
+        raise ServingError(
+            f'{config.place}: experts in {routed} of {count} layers, by "moe_layer_freq", "first_k_dense_replace", '
+            '"decoder_sparse_step" and the like'
+        )
     dense = (count - routed) * matrices * hidden * config.need(
         "intermediate_size_mlp", "dense_intermediate_size", "intermediate_size"
     ) if routed < count or config.has("enable_moe_block") else 0  # fmt: skip
@@ -244,5 +273,4 @@ def _moe_layers(config: _Config, count: int) -> int:
     if config.has("first_k_dense_replace"):
         return count - config.need("first_k_dense_replace")
     step = config.number("interleave_moe_layer_step", "decoder_sparse_step") or 1
-    plain: object = config.values.get("mlp_only_layers") or ()
-    return count // step - len(cast("list[int]", plain))
+    return count // step - len(config.listed("mlp_only_layers"))

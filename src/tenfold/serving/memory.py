@@ -17,6 +17,8 @@ from tenfold.serving.specs import Gpu, Scheme
 UTILIZATION = 0.9
 OVERHEAD_BYTES = 1.5e9
 BLOCK_TOKENS = 16
+# More GPUs than any engine shares one copy among; the largest link domains have under a hundred
+MOST_TP = 1024
 
 
 class Deployment(NamedTuple):
@@ -189,10 +191,10 @@ def deployment(model: str, gpu: str, tp: int = 1, weights: str = "bf16", kv: str
         The replica.
 
     Raises:
-        ServingError: A name is not known, or ``tp`` is not positive.
+        ServingError: A name is not known, or ``tp`` is not from 1 to 1,024.
     """
-    if tp < 1:
-        raise ServingError(f"tp {tp}: a replica has at least one GPU")
+    if not 1 <= tp <= MOST_TP:
+        raise ServingError(f"tp {tp}: a replica has at least one GPU, and {MOST_TP:,} at most")
     return Deployment(
         specs.model(model),
         specs.gpu(gpu),

@@ -13,7 +13,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from tenfold.money import PUSD_PER_USD
+from tenfold.display import counted
+from tenfold.money import PUSD_PER_USD, shown
 from tenfold.serving.capacity import Capacity, Load, capacity, replicas_needed
 from tenfold.serving.memory import Deployment, default_caps
 from tenfold.serving.roofline import prefill_s, step_cost
@@ -44,6 +45,9 @@ class Site(NamedTuple):
         tokens: Their sums.
         hourly: Output tokens a second, hour by hour; every hour of the window, also those without any.
         waiting: The part of ``hourly`` that may wait, and that may therefore run on spot GPUs.
+        seconds: How long each of those hours is; empty where all are alike.
+        peak: Output tokens a second of the busiest sixty minutes, wherever they begin; None for the busiest hour's.
+        kept_peak: The same of what may not wait.
         busy_ratio: Share of the bill that requests take today; the rest is idle.
         tpot_slo_s: Limit on seconds an output token; None for none.
         ttft_slo_s: Limit on seconds to the first token, without queueing; None for none.
@@ -63,6 +67,22 @@ class Site(NamedTuple):
     tpot_slo_s: float | None = None
     ttft_slo_s: float | None = None
     scale: float = 1.0
+    seconds: Sequence[float] = ()
+    peak: float | None = None
+    kept_peak: float | None = None
+
+    @property
+    def weights(self) -> list[Fraction]:
+        """Share of the window that each hour is."""
+        lengths = [Fraction(one) for one in self.seconds or [1.0] * len(self.hourly)]
+        return [one / sum(lengths) for one in lengths]
+
+    @property
+    def peaks(self) -> tuple[float, float]:
+        """Output tokens a second at the peak: all, and what may not wait."""
+        kept = [max(all_of - late, 0.0) for all_of, late in zip(self.hourly, self.waiting, strict=True)]
+        most = max(self.hourly, default=0.0) if self.peak is None else self.peak
+        return most, max(kept, default=0.0) if self.kept_peak is None else self.kept_peak
 
 
 class Hosting(NamedTuple):
@@ -74,6 +94,7 @@ class Hosting(NamedTuple):
         utilization: Share of a replica's capacity to plan with, where replicas are to follow the measured demand.
         follows: Whether replicas are started and stopped by the hour, where they follow the demand; else there are
             always as many as the busiest hour takes.
+        least: Replicas that there are at least, unless there are fewer today.
         cap: Most requests at once in one replica.
         gpu: Another GPU.
         usd_per_gpu_hour: What it costs an hour on demand.
@@ -88,6 +109,7 @@ class Hosting(NamedTuple):
     kv: Scheme | None = None
     utilization: float | None = None
     follows: bool = False
+    least: int = 2
     cap: int | None = None
     gpu: Gpu | None = None
     usd_per_gpu_hour: Decimal | None = None
@@ -129,6 +151,22 @@ class Rehosted(NamedTuple):
     bill_pusd: int
     rates: Tokens
     idle_pusd: int
+
+    @property
+    def gpus_in_words(self) -> str:
+        """How many GPUs of which kind, such as ``2 replicas of 4 h100-sxm``."""
+        one = self.deployment
+        each = f"{one.tp} {one.gpu.name}" if one.tp > 1 else one.gpu.name
+        return f"{counted(self.replicas, 'replica')} of {each}"
+
+    @property
+    def in_words(self) -> str:
+        """The hosting in a few words, with its bill."""
+        one = self.deployment
+        return (
+            f"{self.gpus_in_words} with {one.weights.name} weights and {one.kv.name} KV cache, at most "
+            f"{self.capacity.batch} requests at once in each, for {shown(self.bill_pusd)}"
+        )
 
 
 def rehosted(site: Site, how: Hosting) -> Rehosted | None:
@@ -194,35 +232,54 @@ def _with_tp(site: Site, how: Hosting, tp: int, today: Capacity) -> Rehosted | N
         return None
     is_modelled = how.is_faster or how.utilization is not None
     each = able.pace.tokens_per_s * site.scale * (how.pace if is_modelled else 1.0)
-    least = min(site.replicas, 2)
-    keeps_waiting = how.spot_usd_per_gpu_hour is None
-    asked = list(site.hourly)
-    if not keeps_waiting:
-        asked = [max(all_of - late, 0.0) for all_of, late in zip(site.hourly, site.waiting, strict=True)]
-    if how.utilization is not None:
-        needed = [replicas_needed(hour, each, how.utilization, least) for hour in asked]
-        needed = needed if how.follows else [max(needed, default=least)] * len(needed)
-    else:
-        part = max(asked, default=0.0) / max(max(site.hourly, default=0.0), 1e-12) if not keeps_waiting else 1.0
-        target = site.replicas * today.pace.tokens_per_s * site.scale * part
-        needed = [replicas_needed(target, each, 1.0, least)] * max(len(asked), 1)
-    return _billed(site, how, one, able, each, needed)
+    least = min(site.replicas, how.least)  # where one is enough today, it is still
+    target = site.replicas * today.pace.tokens_per_s * site.scale
+    needed, kept = (_needed(site, how, each, target, least, is_kept=is_kept) for is_kept in (False, True))
+    if how.spot_usd_per_gpu_hour is None:
+        kept = needed
+    return _billed(site, how, one, able, each, needed, kept)
 
 
-def _billed(site: Site, how: Hosting, one: Deployment, able: Capacity, each: float, needed: Sequence[int]) -> Rehosted:
+def _needed(site: Site, how: Hosting, each: float, target: float, least: int, *, is_kept: bool) -> list[int]:
+    """Count the replicas that each hour takes: for all that is asked, or for what may not wait."""
+    all_of, not_late = site.peaks
+    peak, part = (not_late, not_late / all_of if all_of else 1.0) if is_kept else (all_of, 1.0)
+    if how.utilization is None:
+        return [replicas_needed(target * part, each, 1.0, least)] * max(len(site.hourly), 1)
+    if not how.follows:
+        return [replicas_needed(peak, each, how.utilization, least)] * max(len(site.hourly), 1)
+    late = site.waiting if is_kept else [0.0] * len(site.hourly)
+    return [
+        replicas_needed(max(rate - wait, 0.0), each, how.utilization, least)
+        for rate, wait in zip(site.hourly, late, strict=True)
+    ]
+
+
+def _billed(
+    site: Site,
+    how: Hosting,
+    one: Deployment,
+    able: Capacity,
+    each: float,
+    needed: Sequence[int],
+    kept: Sequence[int],
+) -> Rehosted:
     price = Fraction(how.usd_per_gpu_hour if how.usd_per_gpu_hour is not None else site.usd_per_gpu_hour)
-    hour = site.hours / len(needed)
+    hours = [weight * site.hours for weight in site.weights] or [site.hours]
     reserved = 0
     cost = Fraction(0)
     if how.reserved_usd_per_gpu_hour is not None:
         fixed = Fraction(how.reserved_usd_per_gpu_hour)
-        reserved = reserve(needed, fixed / price) if price else 0
+        reserved = reserve(kept, fixed / price, hours) if price else 0
         cost += reserved * one.tp * fixed * site.hours
-    on_demand = sum(max(number - reserved, 0) for number in needed) * one.tp * hour
+    hired = (max(number - reserved, 0) * hour for number, hour in zip(kept, hours, strict=True))
+    on_demand = sum(hired, Fraction(0)) * one.tp
     spot = Fraction(0)
     if how.spot_usd_per_gpu_hour is not None:
-        late = sum(site.waiting) / len(site.waiting) if site.waiting else 0.0
-        spot = Fraction(late / each * (1 + how.spot_rework)) * one.tp * site.hours
+        # what need not stay runs on as many replicas as it takes beside the others, and some of it twice
+        parts = ((number - stays) * hour for number, stays, hour in zip(needed, kept, hours, strict=True))
+        freed = sum(parts, Fraction(0))
+        spot = freed * one.tp * (1 + Fraction(how.spot_rework))
         cost += spot * Fraction(how.spot_usd_per_gpu_hour)
     bill = round((cost + on_demand * price) * PUSD_PER_USD)  # half to even: a meter of time
     replicas = max(needed)
@@ -254,12 +311,13 @@ def shared_out(pusd: int, tokens: Tokens, seconds: Sequence[float]) -> Tokens:
     return Tokens(*(math.floor(pusd * Fraction(second) / total) for second in seconds))
 
 
-def reserve(needed: Sequence[int], price_ratio: Fraction) -> int:
+def reserve(needed: Sequence[int], price_ratio: Fraction, hours: Sequence[Fraction] = ()) -> int:
     """Give how many replicas to reserve: as many as are busy for a larger share of hours than their price is.
 
     Args:
         needed: Replicas that each hour needs.
         price_ratio: Reserved price over price on demand.
+        hours: How long each hour is; empty where all are alike.
 
     Returns:
         Replicas.
@@ -268,8 +326,11 @@ def reserve(needed: Sequence[int], price_ratio: Fraction) -> int:
         The newsvendor quantile: reserve the k-th iff the share of hours that need k or more exceeds the price ratio.
         (serving.md 9)
     """
-    hours = len(needed)
+    lengths = hours or [Fraction(1)] * len(needed)
+    whole = sum(lengths)
     kept = 0
-    while hours and Fraction(sum(number > kept for number in needed), hours) > price_ratio:
+    while (
+        whole and sum(long for number, long in zip(needed, lengths, strict=True) if number > kept) / whole > price_ratio
+    ):
         kept += 1
     return kept

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Literal, NamedTuple
 
+from tenfold.display import counted
 from tenfold.errors import ServingError
 from tenfold.money import PUSD_PER_USD
 from tenfold.serving.calibration import Calibration
@@ -16,6 +17,11 @@ from tenfold.serving.roofline import Speed, interval, speed
 
 Bound = Literal["given", "memory", "cap", "slo", "missed", "none"]
 
+# How often the interval holds (``roofline.interval``); its constants are fitted to points of three GPUs
+INTERVAL_HOLDS = (
+    "the interval is made to hold four of five measured points: one in five lies outside, and more on GPUs other than "
+    "h100-sxm, h200-sxm and b200, to which the closed form was fitted"
+)
 _LARGEST_TP = 64
 
 
@@ -66,8 +72,10 @@ class Size(NamedTuple):
         deployment: The replica.
         input_tokens: Tokens of a prompt.
         output_tokens: Tokens of an answer.
-        fits: Whether the weights leave room for one request.
-        concurrency: Requests that memory holds at once, not rounded.
+        fits: Whether such requests can be served.
+        unservable: Why they cannot; empty where they can.
+        concurrency: Requests that memory holds at once, on average half answered; not rounded.
+        full_length: Requests that it holds with their whole answers.
         caps: The engine's default caps on this GPU.
         batch: Requests under way at once; 0 where nothing fits.
         bound: What stops a larger batch: ``given`` by the caller, ``memory``, the engine's ``cap``, the ``slo``;
@@ -83,7 +91,9 @@ class Size(NamedTuple):
     input_tokens: int
     output_tokens: int
     fits: bool
+    unservable: str
     concurrency: float
+    full_length: float
     caps: Caps
     batch: int
     bound: Bound
@@ -142,7 +152,8 @@ def size(
         reached = at(batch)
         return reached.tpot_s <= (tpot_slo_s or math.inf) and reached.ttft_s <= (ttft_slo_s or math.inf)
 
-    batch, bound = _batch(math.floor(held), caps, concurrency, keeps)
+    reason = unservable(deployment, input_tokens + output_tokens) or _too_large(deployment, input_tokens, output_tokens)
+    batch, bound = _batch(0 if reason else math.floor(held), caps, concurrency, keeps)
     found = at(batch) if batch else None
     rate = None if found is None else found.tokens_per_s_per_gpu
     low, high = interval(calibration is not None, moe=deployment.model.is_moe)
@@ -150,8 +161,10 @@ def size(
         deployment=deployment,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        fits=held >= 1,
+        fits=not reason,
+        unservable=reason,
         concurrency=held,
+        full_length=deployment.concurrency(input_tokens + output_tokens),
         caps=caps,
         batch=batch,
         bound=bound,
@@ -168,7 +181,8 @@ def size(
         ),
         notes=(),
     )
-    return made._replace(notes=tuple(_notes(made, concurrency, keeps) + _calibration_notes(calibration)))
+    said = _calibration_notes(calibration) if made.batch else []
+    return made._replace(notes=(*_notes(made, concurrency, keeps), *said))
 
 
 def token_cost(gpus: int, at: Speed, batch: float, input_tokens: float, usd_per_gpu_hour: Decimal) -> TokenCost:
@@ -229,6 +243,35 @@ def divides(deployment: Deployment) -> bool:
     return deployment.model.q_heads % deployment.tp == 0
 
 
+def unservable(deployment: Deployment, tokens: float = 0) -> str:
+    """Say why an engine would not start so, or would refuse such requests, however much memory there is.
+
+    Args:
+        deployment: The replica.
+        tokens: Tokens of prompt and answer.
+
+    Returns:
+        The reason; empty where there is none.
+    """
+    spec = deployment.model
+    if not divides(deployment):
+        return f"{spec.q_heads} query heads do not divide among {deployment.tp} GPUs: engines refuse to start so"
+    if spec.max_context and tokens > spec.max_context:
+        return f"prompt and answer have {tokens:,} tokens, more than the {spec.max_context:,} of the model's context"
+    return ""
+
+
+def _too_large(one: Deployment, input_tokens: int, output_tokens: int) -> str:
+    if one.concurrency(input_tokens + output_tokens / 2) >= 1:
+        return ""
+    enough = minimum_tp(one, input_tokens + output_tokens / 2)
+    least = "no power of two up to 64 is enough" if enough is None else f"{enough} are enough"
+    return (
+        f"does not fit, as {one.weights.name} weights take {one.weight_bytes / 1e9:,.1f} GB of "
+        f"{one.tp} x {one.gpu.memory_gb:g} GB and leave no room for one request; {least}"
+    )
+
+
 def _batch(held: int, caps: Caps, concurrency: int | None, keeps: Callable[[int], bool]) -> tuple[int, Bound]:
     if held < 1:
         return 0, "none"
@@ -242,37 +285,24 @@ def _batch(held: int, caps: Caps, concurrency: int | None, keeps: Callable[[int]
 
 
 def _notes(made: Size, concurrency: int | None, keeps: Callable[[int], bool]) -> list[str]:
-    one, spec = made.deployment, made.deployment.model
-    total = made.input_tokens + made.output_tokens
-    notes: list[str] = []
-    if not made.fits:
-        enough = minimum_tp(one, made.input_tokens + made.output_tokens / 2)
-        least = "no power of two up to 64 is enough" if enough is None else f"{enough} are enough"
-        notes.append(
-            f"does not fit: {one.weights.name} weights take {one.weight_bytes / 1e9:,.1f} GB of "
-            f"{one.tp} x {one.gpu.memory_gb:g} GB and leave no room for one request; {least}"
-        )
-    if not divides(one):
-        notes.append(f"{spec.q_heads} query heads do not divide among {one.tp} GPUs: engines refuse to start so")
+    notes = [f"not servable: {made.unservable}"] if made.unservable else []
     if made.batch and concurrency is not None and concurrency > made.batch:
         what = "memory holds" if made.bound == "memory" else "the engine's default cap is"
-        notes.append(f"{concurrency} requests asked for, {what} {made.batch}: the others queue")
+        notes.append(f"{counted(concurrency, 'request')} asked for, {what} {made.batch}: the others queue")
     elif made.bound == "given" and not keeps(made.batch):
-        notes.append(f"the SLO is missed with {made.batch} requests at once")
+        notes.append(f"the SLO is missed with {counted(made.batch, 'request')} at once")
     if made.bound == "missed" and made.speed is not None:
         notes.append(
             f"the SLO cannot be met: one request alone has a TTFT of {made.speed.ttft_s * 1e3:,.1f} ms and a TPOT of "
             f"{made.speed.tpot_s * 1e3:,.2f} ms; more GPUs, smaller numbers or a shorter prompt would help"
         )
-    return [*notes, *_facts(one, total)]
+    return [*notes, *_facts(made.deployment)]
 
 
-def _facts(one: Deployment, total: int) -> list[str]:
+def _facts(one: Deployment) -> list[str]:
     """Say what to know of a model and a GPU, whatever the load."""
     spec = one.model
     notes: list[str] = []
-    if spec.max_context and total > spec.max_context:
-        notes.append(f"prompt and answer have {total:,} tokens, the model {spec.max_context:,}")
     if one.kv_copies > 1:
         notes.append(
             f"each GPU keeps KV that others keep too ({one.kv_copies:g} copies): "
@@ -296,8 +326,10 @@ def _facts(one: Deployment, total: int) -> list[str]:
 
 def _calibration_notes(calibration: Calibration | None) -> list[str]:
     if calibration is None:
-        return ["not calibrated: one measured point of this model and GPU narrows the interval"]
+        return [f"not calibrated: one measured point of this model and GPU narrows the interval; {INTERVAL_HOLDS}"]
     return [
+        INTERVAL_HOLDS,
         f"calibrated by {calibration.source}: measured over predicted rate {calibration.scale:.2f}",
+        calibration.said_of_ttft,
         *calibration.notes,
     ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tenfold.errors import ServingError
 from tenfold.serving.memory import Deployment
-from tenfold.serving.roofline import StepCost, touched_share
+from tenfold.serving.roofline import StepCost, decode_s, touched_share
 
 
 class Speculation(NamedTuple):
@@ -100,14 +100,14 @@ def step_s(one: Deployment, cost: StepCost, sequences: float, tokens: float, how
         serving.md 3 and 10: max(reads, 2 P B (k+1)) + overheads + k x draft share x a plain step. Each checked token
         reads the same KV, attends to it, is sampled, and is exchanged between GPUs.
     """
-    checks = 1 if how is None else how.tokens + 1
+    if how is None:
+        return decode_s(one, cost, sequences, tokens)
+    checks = how.tokens + 1
     read = cost.weights_s * touched_share(one, sequences * checks) + cost.kv_byte_s * one.kv_bytes(tokens) * sequences
-    work = (cost.token_s + (cost.pair_s * tokens if how else 0.0)) * sequences * checks
+    work = (cost.token_s + cost.pair_s * tokens) * sequences * checks
     # scheduling and sampling are by token that is looked at, and so is what GPUs exchange
     took = max(read, work) + cost.overhead_s + (cost.sequence_s + cost.link_token_s) * checks * sequences
-    if how is None:
-        return took
-    return took + how.tokens * how.draft_cost_ratio * step_s(one, cost, sequences, tokens)
+    return took + how.tokens * how.draft_cost_ratio * decode_s(one, cost, sequences, tokens)
 
 
 def speedup(one: Deployment, cost: StepCost, sequences: float, tokens: float, how: Speculation) -> float:

@@ -34,6 +34,7 @@ class Traffic(NamedTuple):
         ttft_ratio: Share of the time of requests that passes before their first token.
         in_flight: Requests under way, on average (Little's law: time under way over time).
         peak: The most at once.
+        model: The model that most requests ask for.
     """
 
     requests: int
@@ -47,6 +48,7 @@ class Traffic(NamedTuple):
     ttft_ratio: float | None
     in_flight: float | None
     peak: int | None
+    model: str | None = None
 
     @property
     def shared_ratio(self) -> float | None:
@@ -89,6 +91,7 @@ def measure(ledger: Ledger, where: str = "true") -> Traffic:
         found = session.engine.fetch(steps.filled("serving_features", cells=cells)).row(0, named=True)
         if not found["requests"]:
             raise NotEvaluable("no request in this window reached an engine: nothing to choose by")
+        asked = session.engine.fetch(steps.filled("serving_models", cells=cells))["model"]
         repeated = None
         if found["hashed_requests"]:
             blocks = session.engine.fetch(steps.filled("serving_prefixes", cells=cells)).row(0, named=True)
@@ -107,6 +110,7 @@ def measure(ledger: Ledger, where: str = "true") -> Traffic:
         ttft_ratio=_share(found["ttft_ms"], found["ttft_known_ms"]),
         in_flight=None if swept.average is None else float(swept.average),
         peak=swept.peak,
+        model=asked[0] if len(asked) else None,
     )
 
 

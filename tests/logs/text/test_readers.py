@@ -6,6 +6,7 @@ import json
 
 import pytest
 from log_files import chat, write
+from quick import few
 
 from tenfold.logs import READERS, load
 
@@ -226,7 +227,7 @@ def test_unread_text_changes_nothing_else(rows, tmp_path):
 
 @pytest.mark.parametrize(
     "attributes",
-    [
+    few(1, [
         [("gen_ai.prompt.0.role", "user"), ("gen_ai.prompt.0.content", "hi"), ("gen_ai.prompt.1.role", "assistant"),
          ("gen_ai.prompt.1.content", "yes"), ("gen_ai.completion.0.content", SAID)],
         [("llm.input_messages.0.message.role", "user"), ("llm.input_messages.0.message.content", "hi"),
@@ -234,7 +235,7 @@ def test_unread_text_changes_nothing_else(rows, tmp_path):
          ("llm.output_messages.0.message.content", SAID), ("llm.output_messages.0.message.role", "assistant")],
         [("gen_ai.input.messages", '[{"role":"user","content":"hi"},{"role":"assistant","content":"yes"}]'),
          ("gen_ai.output.messages", json.dumps([{"role": "assistant", "content": SAID}]))],
-    ],
+    ]),
     ids=["indexed", "openinference", "json"],
 )  # fmt: skip
 def test_span_attributes_in_every_spelling_are_the_same_messages(tmp_path, attributes):

@@ -148,7 +148,7 @@ def rejected():
 
 
 @pytest.mark.parametrize("keep_text", [False, True])
-@pytest.mark.parametrize("is_broken", [False, True])
+@pytest.mark.parametrize("is_broken", [pytest.param(False, marks=pytest.mark.full), True])
 def test_the_database_holds_text_only_where_it_was_asked_for(tmp_path, keep_text, is_broken):
     folder = tmp_path / "store"
     folder.mkdir()

@@ -167,6 +167,11 @@ def _rules(
     watermark: float,
 ) -> Rules:
     _check_arrivals(arrivals)
+    if not one.fits:
+        raise ServingError(
+            f"{one.model.name} does not fit on {one.tp} x {one.gpu.name} with {one.weights.name} weights: take more "
+            "GPUs (tp) or smaller weights"
+        )
     if min(budget, max_num_seqs) < 1 or concurrency < 0 or not 0 <= watermark < 1:
         raise ServingError(
             f"budget {budget}, max_num_seqs {max_num_seqs}, concurrency {concurrency}, watermark {watermark}: two of "
@@ -238,11 +243,6 @@ def _pool_bytes(one: Deployment, budget: int) -> float:
         16-bit activations a token and GPU: four of the hidden size, and the feed-forward's gate and up, taken as 3.5
         times the hidden size each, shared by the GPUs. The overhead of the pool covers a budget of 2,048. (modelled)
     """
-    if not one.fits:
-        raise ServingError(
-            f"{one.model.name} does not fit on {one.tp} x {one.gpu.name} with {one.weights.name} weights: take more "
-            "GPUs (tp) or smaller weights"
-        )
     activations = 2 * one.model.hidden * (4 + 7 / one.tp) * one.tp
     left = one.pool_bytes - max(0, budget - _USUAL_BUDGET) * activations
     if left <= 0:

@@ -28,7 +28,10 @@ with billed as (
         split_part(concat_ws(',', r.prefix_hashes), ',',
           cast(greatest(ceil(c.min_tokens / r.prefix_block_tokens), 1) as int))
     end as head_key,
-    r.ts + interval '1' second * (coalesce(r.ttft_ms, r.duration_ms, 0) / 1000) as ready_at,
+    -- a time that no call can take (30 years, not a number) is not known
+    r.ts + interval '1' second * (case when coalesce(r.ttft_ms, r.duration_ms) >= 0
+      and coalesce(r.ttft_ms, r.duration_ms) < 1000000000000 then coalesce(r.ttft_ms, r.duration_ms) else 0 end / 1000)
+      as ready_at,
     case
       when c.control = 'automatic' or r.cache_write_tokens is null then coalesce(r.input_tokens, 0)
       else coalesce(r.cache_read_tokens, 0) + r.cache_write_tokens

@@ -10,5 +10,5 @@ select
   cast(coalesce(sum(case when coalesce(gateway_cache_hit, false) then 1 else 0 end), 0) as bigint) as gateway_hits,
   cast(coalesce(sum(case when coalesce(gateway_cache_hit, false) then 0 else 1 end), 0) as bigint) as in_flight,
   cast(coalesce(sum(case when not coalesce(gateway_cache_hit, false) and ts is not null and duration_ms >= 0
-    then 1 else 0 end), 0) as bigint) as timed
+    and duration_ms < 1000000000000 then 1 else 0 end), 0) as bigint) as timed
 from {cells}

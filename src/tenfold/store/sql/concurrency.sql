@@ -10,7 +10,8 @@ with spans as (
     cast(round(duration_ms) as bigint) as lasts_ms
   from {cells} as cells
   join calendar on calendar.day = cast(cells.ts as date)
-  where duration_ms > 0 and not coalesce(gateway_cache_hit, false)
+  -- a time that no call can take (30 years, not a number) is not known
+  where duration_ms > 0 and duration_ms < 1000000000000 and not coalesce(gateway_cache_hit, false)
 ),
 changes as (
   select starts_ms as at_ms, cast(1 as bigint) as change from spans

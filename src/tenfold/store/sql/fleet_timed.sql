@@ -10,7 +10,9 @@ select
   p.replica,
   c.day_number * 86400000000 + extract(hour from p.ts) * 3600000000 + extract(minute from p.ts) * 60000000
     + cast(round(cast(substring(cast(p.ts as string), 18) as double) * 1000000) as bigint) as starts_us,
-  case when p.duration_ms >= 0 then cast(round(p.duration_ms * 1000) as bigint) end as lasts_us,
+  -- a time that no call can take (30 years, not a number) is not known
+  case when p.duration_ms >= 0 and p.duration_ms < 1000000000000
+    then cast(round(p.duration_ms * 1000) as bigint) end as lasts_us,
   p.uncached_input_units + p.cache_write_units + p.cache_write_long_units as uncached_tokens,
   p.cache_read_units as cached_tokens,
   p.output_units as output_tokens

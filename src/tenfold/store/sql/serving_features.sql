@@ -3,7 +3,12 @@
 -- in:  cells: the window's requests as cells (see cells_requests.sql)
 -- out: one row; tokens and milliseconds; sessions of one request are no multi-turn ones
 with calls as (
-  select * from {cells} where not coalesce(gateway_cache_hit, false)
+  select
+    *,
+    -- a time that no call can take (30 years, not a number) is not known
+    ttft_ms >= 0 and ttft_ms < 1000000000000 and duration_ms > 0 and duration_ms < 1000000000000 as has_times
+  from {cells}
+  where not coalesce(gateway_cache_hit, false)
 ),
 sessions as (
   select session_id, count(*) as turns
@@ -27,8 +32,8 @@ select
   cast(coalesce(sum(case when input_tokens is not null then cache_read_tokens end), 0) as bigint) as cache_read_tokens,
   cast(count(is_structured) as bigint) as structured_known,
   cast(coalesce(sum(case when is_structured then 1 else 0 end), 0) as bigint) as structured_requests,
-  cast(coalesce(sum(case when ttft_ms >= 0 and duration_ms > 0 then ttft_ms end), 0) as double) as ttft_ms,
-  cast(coalesce(sum(case when ttft_ms >= 0 and duration_ms > 0 then duration_ms end), 0) as double) as ttft_known_ms,
+  cast(coalesce(sum(case when has_times then ttft_ms end), 0) as double) as ttft_ms,
+  cast(coalesce(sum(case when has_times then duration_ms end), 0) as double) as ttft_known_ms,
   cast(count(distinct lower(model)) as bigint) as models,
   cast(count(prefix_hashes) as bigint) as hashed_requests,
   max(turns.session_requests) as session_requests,
