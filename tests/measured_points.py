@@ -6,18 +6,18 @@ Read for the tests of the roofline and by benchmarks/roofline.py, which fits its
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from real_data import DATA
 
 from tenfold.serving import roofline, specs
 from tenfold.serving.memory import Deployment
 
 SILICON = Path(__file__).parent / "serving" / "silicon.csv"
 SILICON_MOE = SILICON.with_name("silicon_moe.csv")
-DATA = Path(os.environ.get("TENFOLD_REAL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 PUBLISHED = DATA / "serving" / "serving_points.csv"
 
 

@@ -286,3 +286,11 @@ def test_batch_and_time_per_token_are_assumed_and_a_limit_moves_the_answer():
 def test_heads_that_do_not_divide_cannot_be_served():
     with pytest.raises(NotEvaluable, match="32 query heads do not divide among 3 GPUs"):
         break_even(MIX, replace(TERMS, deployment=ONE._replace(tp=3)))
+
+
+def test_the_throughput_of_experts_is_less_certain():
+    experts = replace(TERMS, deployment=deployment("gpt-oss-120b", "h100-sxm", 4))
+    rows = {row.value: row for row in sensitivity(MIX, experts) if row.what == "throughput"}
+    ends = sorted(row.tokens_per_s for row in rows.values())
+    rate = break_even(MIX, experts).tokens_per_s
+    assert [end / rate for end in (ends[0], ends[-1])] == pytest.approx(roofline.interval(calibrated=False, moe=True))

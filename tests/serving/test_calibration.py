@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from measured_points import DATA
+from real_data import real
 
 from tenfold.errors import ServingError
 from tenfold.serving import calibration, roofline, specs
@@ -163,9 +163,7 @@ def test_notes_say_what_lowers_a_measured_rate():
 
 @pytest.fixture
 def bench():
-    if not (DATA / "bench").is_dir():
-        pytest.skip("no real data: set TENFOLD_REAL_DATA")
-    return DATA / "bench"
+    return real("bench")
 
 
 @pytest.mark.real_data

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import measured_points
 import pytest
-from measured_points import DATA, SILICON_MOE, silicon
+from measured_points import SILICON_MOE, silicon
+from real_data import real
 
 from tenfold.serving import physics, specs
 from tenfold.serving.memory import Deployment
@@ -152,8 +153,7 @@ def claim_of(row):
 
 @pytest.fixture
 def verdicts():
-    if not (DATA / "serving" / "serving_points.csv").is_file():
-        pytest.skip("no real data: set TENFOLD_REAL_DATA")
+    real("serving", "serving_points.csv")
     rows = [(row, claim) for row in measured_points.published_rows() if (claim := claim_of(row)) is not None]
     return [(row, one) for (row, _), one in zip(rows, physics.judge(claim for _, claim in rows), strict=True)]
 

@@ -8,6 +8,7 @@ from statistics import median
 import measured_points
 import pytest
 from measured_points import Measured, fit, published, silicon, splits
+from real_data import real
 
 from tenfold.serving import calibration, roofline
 
@@ -54,16 +55,14 @@ def every_calibration(points, *keys):
 
 @pytest.fixture
 def offline():
-    if not measured_points.PUBLISHED.is_file():
-        pytest.skip("no real data: set TENFOLD_REAL_DATA")
+    real("serving", "serving_points.csv")
     points = published(lambda row: row["scenario"] == "offline max load")
     return [point for point in points if not point.deployment.model.is_moe]
 
 
 @pytest.fixture
 def closed():
-    if not measured_points.PUBLISHED.is_file():
-        pytest.skip("no real data: set TENFOLD_REAL_DATA")
+    real("serving", "serving_points.csv")
     return published(lambda row: row["quality"] == "A" and row["scenario"].startswith("closed loop"))
 
 
@@ -160,8 +159,7 @@ def test_offline_tables_calibrated_by_one_point_a_model_and_gpu(offline):
 @pytest.mark.real_data
 def test_gpus_that_were_not_fitted():
     # Qwen2.5-7B in 16 bits on L4 and A100-40, vLLM and SGLang; prompts of "<= 256" tokens taken as 128
-    if not measured_points.PUBLISHED.is_file():
-        pytest.skip("no real data: set TENFOLD_REAL_DATA")
+    real("serving", "serving_points.csv")
     points = [
         measured_points.measured({**row, "isl": "128" if row["isl"] == "<=256" else "256"})
         for row in measured_points.published_rows()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import real
 
 from tenfold.serving import roofline
 from tenfold.serving.memory import deployment
 from tenfold.serving.simulator import from_trace, repeated, simulate, steady, timed
 
-DATA = Path(os.environ.get("TENFOLD_REAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 LLAMA8 = deployment("meta-llama/Llama-3.1-8B", "h100-sxm")
 MISTRAL = deployment("mistralai/Mistral-7B-v0.1", "a100-80")
 
@@ -207,10 +205,7 @@ def test_one_at_a_time_is_an_m_g_1_queue():
 
 @pytest.fixture(scope="module")
 def conv(tmp_path_factory):
-    path = DATA / "azure" / "AzureLLMInferenceTrace_conv.csv"
-    if not path.is_file():
-        pytest.skip("no real data: set TENFOLD_REAL_DATA")
-    with path.open() as lines:
+    with real("azure", "AzureLLMInferenceTrace_conv.csv").open() as lines:
         head = tmp_path_factory.mktemp("azure") / "conv.csv"
         head.write_text("".join(itertools.islice(lines, 2001)))
     return from_trace(head)

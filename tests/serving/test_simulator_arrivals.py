@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from log_files import SAMPLES, chat, write
+from real_data import real
 
 import tenfold as tf
 from tenfold.errors import NotEvaluable, ServingError, TenfoldError
@@ -18,7 +17,6 @@ from tenfold.serving import simulator
 from tenfold.serving.memory import deployment
 from tenfold.serving.simulator import from_database, from_trace, repeated, simulate, steady, timed
 
-DATA = Path(os.environ.get("TENFOLD_REAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ONE = deployment("meta-llama/Llama-3.1-8B", "h100-sxm")
 
 
@@ -71,9 +69,7 @@ def test_a_trace_with_prefixes():
 
 @pytest.mark.real_data
 def test_prefixes_of_the_mooncake_trace_are_hit_as_in_a_plain_lru_cache():
-    path = DATA / "mooncake" / "conversation_trace.jsonl"
-    if not path.is_file():
-        pytest.skip("no real data: set TENFOLD_REAL_DATA")
+    path = real("mooncake", "conversation_trace.jsonl")
     found = from_trace(path)
     alone = found._replace(
         arrival_s=np.arange(found.arrival_s.size) * 1000.0, output_tokens=np.ones_like(found.output_tokens)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import tomllib
 from pathlib import Path
 
 import pytest
+from real_data import real
 
 from tenfold.errors import PriceFileError, ServingError
 from tenfold.prices.files import shipped
 from tenfold.serving import hf_config, specs
 from tenfold.serving.model_spec import ModelSpec
-
-POINTS = (
-    Path(os.environ.get("TENFOLD_REAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    / "serving"
-    / "serving_points.csv"
-)
 
 # Billions of parameters, total and active for a token, on the makers' model cards and in their papers.
 PUBLISHED = {
@@ -55,9 +49,7 @@ def tables() -> tuple[list[dict], list[dict]]:
 
 @pytest.mark.real_data
 def test_every_spelling_of_the_published_points_is_known():
-    if not POINTS.is_file():
-        pytest.skip("no real data: set TENFOLD_REAL_DATA")
-    with POINTS.open(encoding="utf-8", newline="") as file:
+    with real("serving", "serving_points.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 212
     for row in rows:

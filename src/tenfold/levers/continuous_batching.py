@@ -13,11 +13,10 @@ from tenfold.levers.sites import Change, Place
 from tenfold.levers.tally import fact
 from tenfold.levers.values import Range, count, flag, share
 from tenfold.money import shown
+from tenfold.serving.breakeven import UTILIZATION
 from tenfold.serving.capacity import replicas_needed
 from tenfold.serving.replanning import Hosting, rehosted
 from tenfold.serving.roofline import step_cost
-
-_UTILIZATION = Decimal("0.6")
 
 
 class ContinuousBatching(HostingLever):
@@ -28,7 +27,7 @@ class ContinuousBatching(HostingLever):
     assumptions = (
         Assumption("max_batch", None, "most requests at once in a replica",
                    "the pool's max_batch, else the engine's own cap", conservative=False, read=count),
-        Assumption("utilization", Range(*[_UTILIZATION] * 3), "share of capacity that the busiest hour may take",
+        Assumption("utilization", Range(*[UTILIZATION] * 3), "share of capacity that the busiest hour may take",
                    "0.6: bursts within the hour, and the queue that grows near 1", conservative=True, read=share),
         Assumption("min_replicas", 2, "replicas at least", "two: one may fail, or be restarted",
                    conservative=True, read=count),

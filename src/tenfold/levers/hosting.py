@@ -162,7 +162,7 @@ class HostingLever(Unvetoed, ABC):
         session, sites, change = bill.session, _sites(bill), self.change(assumed)
         changes, reasons, is_vetoed = self._places(bill, sites, assumed, change)
         if not changes:
-            return _nothing(sites, reasons, is_vetoed) or without(
+            return _nothing(sites, reasons, is_vetoed=is_vetoed) or without(
                 "nothing_eligible", matches_none(session.engine, assumed.where)
             )
         sites.changes[self.name] = dict.fromkeys(changes, change)
@@ -301,7 +301,7 @@ def _sites(bill: Bill) -> Sites:
     return bill.sites
 
 
-def _nothing(sites: Sites, reasons: list[str], is_vetoed: bool) -> Look | None:  # noqa: FBT001
+def _nothing(sites: Sites, reasons: list[str], *, is_vetoed: bool) -> Look | None:
     """Say why no place can be changed; None where the lever's predicate names none."""
     if is_vetoed:
         return without("vetoed", "; ".join(reasons))

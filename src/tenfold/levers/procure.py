@@ -158,14 +158,12 @@ class Procure(HostingLever):
         how, dear, cheap = (change(place, scenario) for scenario in ("mid", "low", "high"))
         step = "serving.replanning"
         found = [fact(label(place, "usd_per_gpu_hour_today"), str(site.usd_per_gpu_hour), "USD", "fleet")]
-        for name, low, mid, high in (
-            ("on_demand", cheap.usd_per_gpu_hour, how.usd_per_gpu_hour, dear.usd_per_gpu_hour),
-            *(
-                (kind, getattr(cheap, f"{kind}_usd_per_gpu_hour"), getattr(how, f"{kind}_usd_per_gpu_hour"),
-                 getattr(dear, f"{kind}_usd_per_gpu_hour"))
-                for kind in ("reserved", "spot")
-            ),
-        ):  # fmt: skip
+        for name, key in (
+            ("on_demand", "usd_per_gpu_hour"),
+            ("reserved", "reserved_usd_per_gpu_hour"),
+            ("spot", "spot_usd_per_gpu_hour"),
+        ):
+            low, mid, high = (getattr(terms, key) for terms in (cheap, how, dear))
             if mid is not None:
                 unit = "USD, stated" if low == mid == high else f"USD, {low} to {high}, by lists"
                 found.append(fact(label(place, f"usd_per_gpu_hour_{name}"), str(mid), unit, "gpu_prices"))

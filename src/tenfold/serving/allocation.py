@@ -168,7 +168,7 @@ def _under_way(one: Deployment, load: Load, rate: float, most: float) -> float:
 
 def _takes_s(one: Deployment, load: Load, batch: float) -> float:
     """Give the seconds that a request takes."""
-    return batch * load.output_tokens / pace(one, load, batch).tokens_per_s  # pyright: ignore[reportArgumentType]
+    return batch * load.output_tokens / pace(one, load, batch).tokens_per_s
 
 
 def seconds_a_token(pools: Sequence[Pool], weights: Sequence[int], load: Load, batch: float) -> GpuSeconds:

@@ -247,7 +247,7 @@ def impossible(mix: Mix, terms: Terms, moved: Sequence[Outcome]) -> list[str]:
 
 
 def _changes(mix: Mix, terms: Terms, prices: Sequence[tuple[str, Decimal]]) -> list[tuple[str, str, Mix, Terms]]:
-    low, high = interval(terms.is_calibrated)
+    low, high = interval(terms.is_calibrated, moe=terms.deployment.model.is_moe)
     tried: list[tuple[str, str, Mix, Terms]] = [
         ("throughput", name, mix, replace(terms, pace=pace))
         for name, pace in (("low", low), ("mid", 1), ("high", high))

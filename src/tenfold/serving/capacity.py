@@ -119,13 +119,25 @@ def capacity(
 
     def keeps(batch: int) -> bool:
         reached = at(batch)
-        is_even = tpot_slo_s is None or reached.tpot_s <= tpot_slo_s
-        return is_even and (ttft_slo_s is None or reached.ttft_s <= ttft_slo_s)
+        return within(reached.tpot_s, tpot_slo_s) and within(reached.ttft_s, ttft_slo_s)
 
     if keeps(most):
         return Capacity(most, at(most), bound)
     batch = largest(most, keeps)
     return Capacity(batch, at(batch), "slo") if batch else Capacity(1, at(1), "missed")
+
+
+def within(took_s: float, limit_s: float | None) -> bool:
+    """Tell whether a time keeps a limit.
+
+    Args:
+        took_s: The time.
+        limit_s: The limit; None for none.
+
+    Returns:
+        Whether it does.
+    """
+    return limit_s is None or took_s <= limit_s
 
 
 def largest(most: int, keeps: Callable[[int], bool]) -> int:

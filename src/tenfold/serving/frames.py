@@ -13,7 +13,7 @@ from tenfold.errors import ServingError
 from tenfold.money import to_float_usd
 from tenfold.serving.allocation import load_of
 from tenfold.serving.breakeven import UTILIZATION, Outcome
-from tenfold.serving.capacity import Capacity, capacity, replicas_needed
+from tenfold.serving.capacity import Capacity, capacity, replicas_needed, within
 from tenfold.serving.hosted import Hosted
 from tenfold.serving.memory import Deployment, default_caps
 from tenfold.serving.roofline import Speed, speed
@@ -79,8 +79,8 @@ def frontier(
         def at_batch(batch: int, one: Deployment = one) -> Speed:
             return speed(one, batch, input_tokens, output_tokens, scale=scale)
 
-        within = largest(most, lambda batch: at_batch(batch).tpot_s <= (tpot_slo_s or math.inf))
-        for batch in sorted({*(2**power for power in range(most.bit_length())), within, most} - {0}):
+        kept = largest(most, lambda batch: within(at_batch(batch).tpot_s, tpot_slo_s))
+        for batch in sorted({*(2**power for power in range(most.bit_length())), kept, most} - {0}):
             at = at_batch(batch)
             rows.append((name, batch, 1 / at.tpot_s, at.tokens_per_s_per_gpu))
     columns = {"setting": pl.String, "batch": pl.Int64, "tokens_per_s_per_user": pl.Float64}

@@ -11,7 +11,7 @@ from tenfold.display import counted
 from tenfold.errors import ServingError
 from tenfold.money import PUSD_PER_USD
 from tenfold.serving.calibration import Calibration
-from tenfold.serving.capacity import largest
+from tenfold.serving.capacity import largest, within
 from tenfold.serving.memory import Caps, Deployment, default_caps
 from tenfold.serving.roofline import Speed, interval, speed
 
@@ -150,7 +150,7 @@ def size(
 
     def keeps(batch: int) -> bool:
         reached = at(batch)
-        return reached.tpot_s <= (tpot_slo_s or math.inf) and reached.ttft_s <= (ttft_slo_s or math.inf)
+        return within(reached.tpot_s, tpot_slo_s) and within(reached.ttft_s, ttft_slo_s)
 
     reason = unservable(deployment, input_tokens + output_tokens) or _too_large(deployment, input_tokens, output_tokens)
     batch, bound = _batch(0 if reason else math.floor(held), caps, concurrency, keeps)
