@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import attribution, levers, load, prices, simulator
+from benchmarks import attribution, diagnose, levers, load, prices, simulator
 
 if __name__ == "__main__":
     rows = [int(word.replace("_", "")) for word in sys.argv[1:] if word[0] != "-"]
@@ -17,4 +17,6 @@ if __name__ == "__main__":
     is_held &= levers.main(*rows)
     print()
     is_held &= simulator.main()
+    print()
+    is_held &= diagnose.main(*rows)
     sys.exit(0 if is_held else 1)

@@ -37,6 +37,9 @@ class Request:
     recomputed: int = 0
     cached: int = 0
     replica: int = -1
+    met: tuple | None = None  # running, waiting, memory held, when it arrived
+    attempt: int = 0
+    dropped: bool = False
 
     @property
     def known(self):
@@ -62,8 +65,9 @@ class Token:
 
 
 class Replica:
-    def __init__(self, world, number, role, speed):
+    def __init__(self, world, number, role, speed, decode_speed):
         self.world, self.number, self.role, self.speed = world, number, role, speed
+        self.decode_speed = decode_speed
         self.waiting = deque()
         self.running = []
         self.step = None  # tokens under way
@@ -127,12 +131,19 @@ class Replica:
     # scheduling
 
     def schedule(self, now):
+        for request in list(self.waiting):
+            if request.admitted is not None or now - request.arrival <= self.world.patience:
+                break
+            self.waiting.popleft()
+            request.dropped = True
+            request.admitted = now
+            self.world.ask_again(request, now)
         tokens = self.whole_prompts(now) if self.world.prefill_first else self.chunked(now)
         self.step = tokens
         if not tokens:
             self.step = None
             return
-        lasts = self.world.lasts(tokens) / self.speed
+        lasts = self.world.lasts(tokens, self.decode_speed) / self.speed
         self.busy += lasts
         self.world.push(now + lasts, STEP, self)
 
@@ -231,6 +242,8 @@ class Replica:
                 continue
             request.token_times.append(now)
             request.answered += 1
+            if request.answered == 1 and now - request.arrival > self.world.patience:
+                self.world.ask_again(request, now)
             if request.answered == request.answer:
                 self.running.remove(request)
                 self.free(request)
@@ -259,12 +272,13 @@ class World:
 
     def __init__(
         self, one, requests, *, budget, most, pool_tokens, policy="chunked", concurrency=0, speeds=(1.0,),
-        router="round_robin", workers=None, link=math.inf, latency=0.0, watermark=0.01, block_tokens=BLOCK,
+        decode_speeds=None, patience=math.inf, retries=0, pause=0.0, router="round_robin", workers=None,
+        link=math.inf, latency=0.0, watermark=0.01, block_tokens=BLOCK,
     ):  # fmt: skip
         self.one, self.requests, self.budget, self.most = one, requests, budget, most
         self.prefill_first = policy == "prefill_first"
         self.concurrency, self.router, self.link, self.latency = concurrency, router, link, latency
-        self.cost = step_cost(one)
+        self.cost, self.patience, self.retries, self.pause = step_cost(one), patience, retries, pause
         growing = [group for group in one.model.layers if group.kind != "linear"]
         longest = max(request.prompt + request.answer for request in requests)
         self.groups = [
@@ -272,14 +286,17 @@ class World:
             for group in growing
         ]
         self.capacity = pool_tokens // BLOCK * sum(numbers for numbers, _ in self.groups)
-        page = math.gcd(*(numbers for numbers, _ in self.groups))
+        self.page = page = math.gcd(*(numbers for numbers, _ in self.groups))
         self.watermark = math.floor(watermark * (self.capacity // page)) * page
         page_bytes = page * BLOCK * one.kv_bytes_per_token / sum(numbers for numbers, _ in self.groups)
         self.state = page * math.ceil(one.kv_bytes(0) / page_bytes)
         self.block_tokens = block_tokens
         self.block_size = block_tokens // BLOCK * sum(numbers for numbers, window in self.groups if window == longest)
         roles = ["both"] * len(speeds) if workers is None else ["prefill"] * workers[0] + ["decode"] * workers[1]
-        self.replicas = [Replica(self, *pair) for pair in zip(range(len(roles)), roles, speeds, strict=True)]
+        self.replicas = [
+            Replica(self, *each)
+            for each in zip(range(len(roles)), roles, speeds, decode_speeds or [1.0] * len(roles), strict=True)
+        ]
         self.turns = {"prefill": itertools.count(), "decode": itertools.count(), "both": itertools.count()}
         self.events = []
         self.order = itertools.count()
@@ -292,7 +309,7 @@ class World:
     def transfer(self, tokens):
         return self.one._replace(tp=1).kv_bytes(tokens) / self.link  # one copy, however many GPUs keep one
 
-    def lasts(self, tokens):
+    def lasts(self, tokens, decode_speed):
         cost, one = self.cost, self.one
         decodes = [token for token in tokens if token.decodes]
         chunks = [token for token in tokens if not token.decodes]
@@ -305,12 +322,22 @@ class World:
         again = cost.kv_byte_s * sum(one.kv_bytes(token.earlier) for token in chunks)
         if decodes:
             read = cost.kv_byte_s * sum(one.kv_bytes(token.earlier + 1) for token in decodes)
-            busy = max(weights + read, cost.token_s * len(decodes)) + multiply + again
+            decode = max(weights + read, cost.token_s * len(decodes)) + cost.sequence_s * len(decodes)
+            busy = (decode + cost.overhead_s) / decode_speed + multiply + again
         else:
-            busy = max(weights + again, multiply)
+            busy = max(weights + again, multiply) + cost.overhead_s
         self.steps += 1
         self.tokens += count
-        return busy + cost.overhead_s + cost.sequence_s * len(decodes) + cost.link_token_s * count
+        return busy + cost.link_token_s * count
+
+    def ask_again(self, request, now):
+        if request.attempt < self.retries:
+            at = max(now, request.arrival + self.patience + self.pause)
+            again = Request(
+                request.number, at, request.prompt, request.answer, request.blocks, attempt=request.attempt + 1
+            )
+            self.requests.append(again)
+            self.push(at, ARRIVAL, again)
 
     def push(self, at, kind, what):
         heapq.heappush(self.events, (at, kind, next(self.order), what))
@@ -324,6 +351,8 @@ class World:
             chosen = min(candidates, key=lambda replica: len(replica.waiting) + len(replica.running))
         else:
             chosen = candidates[next(self.turns[role]) % len(candidates)]
+        if request.met is None:
+            request.met = (len(chosen.running), len(chosen.waiting), chosen.used)
         request.replica = chosen.number
         chosen.waiting.append(request)
         self.wake(chosen, now)

@@ -1,6 +1,8 @@
 """Words and groupings for people."""
 
-from tenfold.display import METER_GROUPS, nothing_priced, saved_or_lost, status_words
+import pytest
+
+from tenfold.display import METER_GROUPS, nothing_priced, saved_or_lost, status_words, unit_of_ms
 from tenfold.prices.meters import METER_NAMES
 
 
@@ -24,3 +26,23 @@ def test_no_cost_is_not_a_cost_of_zero():
 def test_statuses_are_words():
     assert status_words("usage_missing") == "no usage logged"
     assert status_words("some_new_one") == "some new one"
+
+
+@pytest.mark.parametrize(
+    ("longest", "amount", "says"),
+    [
+        (1910.0, 840.0, "0.84 s"),
+        (1910.0, 1910.0, "1.91 s"),
+        (14_200.0, 310.0, "0.31 s"),
+        (14_200.0, 14_200.0, "14.2 s"),
+        (300_400.0, 300_400.0, "300 s"),
+        (860.0, 840.4, "840 ms"),
+        (32.0, 31.04, "31.0 ms"),
+        (6.2, 5.1, "5.10 ms"),
+        (32.0, 0.25, "0.25 ms"),
+        (32.0, 0.0, "0.0 ms"),
+    ],
+)
+def test_times_that_are_compared_share_a_unit(longest, amount, says):
+    unit = unit_of_ms(longest)
+    assert f"{unit.text(amount)} {unit.name}" == says

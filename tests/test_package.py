@@ -13,8 +13,8 @@ import tenfold as tf
 
 PUBLIC = (
     "Fleet", "Ledger", "Log", "NotEvaluable", "Plan", "PriceBook", "Slo", "TenfoldError", "Usage",
-    "allocate", "attribute", "cache_breaks", "load", "on_fleet", "open_log", "plan", "price", "price_book",
-    "price_many", "review", "track",
+    "allocate", "attribute", "cache_breaks", "compare", "diagnose", "load", "on_fleet", "open_log", "plan", "price",
+    "price_book", "price_many", "review", "track",
 )  # fmt: skip
 ROOT = Path(__file__).parents[1]
 

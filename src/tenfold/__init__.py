@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tenfold.analysis.allocation import allocate
     from tenfold.analysis.cache_breaks import cache_breaks
     from tenfold.errors import NotEvaluable, TenfoldError
+    from tenfold.latency import compare, diagnose
     from tenfold.ledger import Ledger, attribute
     from tenfold.ledger.many import price_many
     from tenfold.logs import Log, load, open_log
@@ -37,6 +38,8 @@ _HOME = {
     "allocate": "tenfold.analysis.allocation",
     "attribute": "tenfold.ledger",
     "cache_breaks": "tenfold.analysis.cache_breaks",
+    "compare": "tenfold.latency",
+    "diagnose": "tenfold.latency",
     "load": "tenfold.logs",
     "on_fleet": "tenfold.serving.hosted",
     "open_log": "tenfold.logs",
@@ -61,6 +64,8 @@ __all__ = [
     "allocate",
     "attribute",
     "cache_breaks",
+    "compare",
+    "diagnose",
     "load",
     "on_fleet",
     "open_log",

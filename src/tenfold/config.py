@@ -1,9 +1,13 @@
-"""Settings from ``tenfold.toml`` in the working directory: report zone, memory and lock limits, owners, allocation."""
+"""Settings from ``tenfold.toml`` in the working directory: report zone, memory and lock limits, owners, allocation.
+
+Zones and the instants that options give are read here, too.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -122,6 +126,39 @@ def zone(name: str, *, where: str = "zone") -> ZoneInfo:
     if name not in _zones():
         raise AssumptionError(f'{where}: unknown time zone "{name}".{near(name, _zones())}')
     return ZoneInfo(name)
+
+
+def instant(text: str | None, zone_name: str, option: str) -> datetime | None:
+    """Read a day (midnight in the zone) or an instant.
+
+    Args:
+        text: What the user wrote, or None.
+        zone_name: IANA zone of bare days and naive times.
+        option: Option to name in the error.
+
+    Returns:
+        The aware instant, or None.
+
+    Raises:
+        AssumptionError: The text is neither.
+    """
+    if text is None:
+        return None
+    local = zone(zone_name, where="--zone")
+    try:
+        if len(text) <= 10:
+            return _utc(datetime.combine(date.fromisoformat(text), time(), local), option)
+        read = datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise AssumptionError(f'{option} "{text}": write a day such as 2026-07-01, or 2026-07-01T12:00:00Z') from error
+    return _utc(read if read.tzinfo else read.replace(tzinfo=local), option)
+
+
+def _utc(read: datetime, option: str) -> datetime:
+    try:
+        return read.astimezone(UTC)
+    except OverflowError as error:
+        raise AssumptionError(f"{option} {read.isoformat()} is outside the calendar") from error
 
 
 @cache

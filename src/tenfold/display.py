@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from tenfold.money import PUSD_PER_USD, shown
@@ -119,6 +120,46 @@ def _fixed(value: Fraction, decimals: int) -> str:
     with localcontext(prec=60):
         exact = Decimal(value.numerator) / Decimal(value.denominator)
         return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN):,}"
+
+
+class Unit(NamedTuple):
+    """A unit to show amounts in that are compared with each other.
+
+    Args:
+        name: Such as ``s``.
+        scale: What an amount is multiplied by.
+        decimals: Decimals that tell amounts apart.
+    """
+
+    name: str
+    scale: float
+    decimals: int
+
+    def text(self, amount: float) -> str:
+        """Write an amount in this unit, without its name; what is below one has two decimals of a time.
+
+        Args:
+            amount: The amount, in the unit it is kept in.
+
+        Returns:
+            Text such as ``"1.91"``.
+        """
+        scaled = amount * self.scale
+        return number(scaled, max(self.decimals, 2) if self.decimals and 0 < abs(scaled) < 1 else self.decimals)
+
+
+def unit_of_ms(largest: float) -> Unit:
+    """Choose the unit of some times by the longest: three figures of it are shown.
+
+    Args:
+        largest: The longest, in milliseconds.
+
+    Returns:
+        Seconds from one second on, else milliseconds.
+    """
+    if largest >= 1000:
+        return Unit("s", 1e-3, 2 if largest < 10_000 else 1 if largest < 100_000 else 0)
+    return Unit("ms", 1.0, 0 if largest >= 100 else 1 if largest >= 10 else 2)
 
 
 def absent(dimension: str) -> str:

@@ -286,3 +286,35 @@ def test_azure_traces(name, requests, azure_map):
     frame = pl.read_csv(file)
     assert log.requests["input_tokens"].sum() == frame["ContextTokens"].sum()
     assert log.requests["output_tokens"].sum() == frame["GeneratedTokens"].sum()
+
+
+def test_times_in_other_units_become_milliseconds(tmp_path):
+    file = write(
+        tmp_path / "times.jsonl",
+        [
+            {"out": 3, "wall": 7.5, "first": 250_000, "waited": 12.5, "good": True},
+            {"out": 4, "wall": "soon", "first": None, "waited": "1e1", "good": False},
+        ],
+    )
+    columns = {
+        "output_tokens": "out",
+        "duration_ms": "wall",
+        "ttft_ms": "first",
+        "queue_ms": "waited",
+        "status": "good",
+    }
+    log = load(file, map={"columns": columns, "units": {"duration_ms": "s", "ttft_ms": "us", "queue_ms": "ms"}})
+    rows = log.requests.sort("source_line").to_dicts()
+    assert [(row["duration_ms"], row["ttft_ms"], row["queue_ms"]) for row in rows] == [
+        (7500, 250, 12.5),
+        (None, None, 10),
+    ]
+    assert [row["status"] for row in rows] == ["success", "error"]
+    assert ["bad_value" in row["flags"] for row in rows] == [False, True]
+    for units, says in (
+        ({"duration_ms": "sec"}, 'units] duration_ms = "sec": one of s, ms, us, ns'),
+        ({"input_tokens": "s"}, "Units are for duration_ms, ttft_ms, queue_ms"),
+    ):
+        with pytest.raises(LogFormatError) as refused:
+            load(file, map={"columns": columns, "units": units})
+        assert says in str(refused.value)

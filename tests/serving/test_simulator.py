@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import subprocess
 import sys
 from decimal import Decimal
@@ -16,7 +17,7 @@ from tenfold.extras import MissingExtraError
 from tenfold.serving import simulator
 from tenfold.serving.memory import deployment
 from tenfold.serving.roofline import step_cost
-from tenfold.serving.simulator import Arrivals, Pools, jit, simulate, steady, timed
+from tenfold.serving.simulator import Arrivals, Patience, Pools, jit, simulate, steady, timed
 
 ONE = deployment("meta-llama/Llama-3.1-8B", "h100-sxm")
 # layers that look back to the start; with windows and experts; with states; shared by two GPUs
@@ -65,6 +66,12 @@ def draw(seed):
     }
     pool = int(random.choice([640, 800, 1600, 40_000])) + 2000 * (one is ALL[2])
     speeds = [float(speed) for speed in random.choice([1.0, 0.7, 1.3], replicas)]
+    decode_speeds = [float(speed) for speed in random.choice([1.0, 0.5, 1.6], replicas)]
+    patience = Patience(
+        math.inf if common["concurrency"] else float(random.choice([math.inf, 0.02, 0.2])),
+        int(random.integers(0, 4)),
+        float(random.choice([0.0, 0.01, 0.3])),
+    )
     requests = [
         oracle_simulator.Request(
             number, float(times[number] - times[0]), int(inputs[number]), int(outputs[number]), tuple(chain)
@@ -76,22 +83,24 @@ def draw(seed):
     }  # fmt: skip
     fast = simulate(
         one, arrivals, max_num_seqs=most, kv_pool_tokens=pool, replicas=replicas, replica_speed=speeds, pools=pools,
-        **common,
+        replica_decode_speed=decode_speeds, patience=patience, **common,
     )  # fmt: skip
     slow = oracle_simulator.World(
-        one, requests, most=most, pool_tokens=pool, speeds=speeds, block_tokens=block, **common, **workers
-    )
+        one, requests, most=most, pool_tokens=pool, speeds=speeds, decode_speeds=decode_speeds, block_tokens=block,
+        patience=patience.first_token_s, retries=patience.retries, pause=patience.pause_s, **common, **workers,
+    )  # fmt: skip
     return fast, slow.run()
 
 
 def compare(seed):
     fast, slow = draw(seed)
-    found, requests = fast.requests, slow.requests
+    found = fast.requests
+    requests = sorted(slow.requests, key=lambda one: (one.arrival, one.attempt, one.number))
     for name, values in {
         "arrival_s": [one.arrival for one in requests],
         "admitted_s": [one.admitted for one in requests],
-        "first_s": [one.token_times[0] for one in requests],
-        "last_s": [one.token_times[-1] for one in requests],
+        "first_s": [math.nan if one.dropped else one.token_times[0] for one in requests],
+        "last_s": [math.nan if one.dropped else one.token_times[-1] for one in requests],
         "gap_s": [max(one.gaps, default=0) for one in requests],
     }.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-9, atol=1e-12, err_msg=f"{seed} {name}")
@@ -101,6 +110,11 @@ def compare(seed):
         "recomputed": [one.recomputed for one in requests],
         "cached": [one.cached for one in requests],
         "replica": [one.replica for one in requests],
+        "number": [one.number for one in requests],
+        "attempt": [one.attempt for one in requests],
+        "met_running": [one.met[0] for one in requests],
+        "met_waiting": [one.met[1] for one in requests],
+        "met_pages": [one.met[2] // slow.page for one in requests],
     }.items():
         np.testing.assert_array_equal(found[name], values, err_msg=f"{seed} {name}")
     gaps = sorted(itertools.chain(*(one.gaps for one in requests)))
@@ -113,11 +127,12 @@ def compare(seed):
     np.testing.assert_allclose(fast.replicas["busy_s"], [one.busy for one in slow.replicas])
     np.testing.assert_array_equal(fast.replicas["used"], 0)
     assert fast.kv_peak_ratio == pytest.approx(max(one.peak for one in slow.replicas) / slow.capacity)
-    return int(found["preempted"].sum()), int(found["cached"].sum()), int(found["recomputed"].sum())
+    happened = [found[name] for name in ("preempted", "cached", "recomputed", "met_waiting", "attempt")]
+    return [int(column.sum()) for column in happened]
 
 
 def test_every_token_as_the_slow_simulator():
-    # preemptions, shared prefixes and recomputation all occur
+    # preemptions, shared prefixes, recomputation, queues and further attempts all occur
     assert min(np.sum([compare(seed) for seed in range(60)], axis=0)) > 0
 
 
@@ -239,6 +254,52 @@ def test_replicas_share_the_load_and_a_slow_one_gets_less_by_load():
     assert np.quantile(least.e2e_s, 0.95) < np.quantile(even.e2e_s, 0.95)
 
 
+def test_a_host_that_decodes_at_half_speed_is_late_with_answers_only():
+    asked = one_by_one((1000, 100), block=0)
+    usual, slow = (
+        simulate(ONE, asked, budget=2048, max_num_seqs=4, replica_decode_speed=(speed,)) for speed in (1.0, 0.5)
+    )
+    assert slow.ttft_s[0] == usual.ttft_s[0]
+    assert slow.tpot_s[0] == pytest.approx(2 * usual.tpot_s[0])
+    # speeds multiply: a slow replica whose decoding is as fast as ever is late with first tokens only
+    prompts = simulate(ONE, asked, budget=2048, max_num_seqs=4, replica_speed=(0.5,), replica_decode_speed=(2.0,))
+    assert prompts.ttft_s[0] == pytest.approx(2 * usual.ttft_s[0])
+    assert prompts.tpot_s[0] == pytest.approx(usual.tpot_s[0])
+
+
+def test_what_waits_too_long_is_given_up():
+    # one at a time: the first is answered, the second is let go at the end of a step after half a second, and the
+    # third, which came when the first was nearly done, is answered
+    alone = simulate(ONE, one_by_one((1000, 100)), budget=2048, max_num_seqs=1)
+    end_s = float(alone.e2e_s[0])
+    times = np.array([0.0, 0.001, end_s - 0.001])
+    asked = steady(3, 1000, 100)._replace(arrival_s=times)
+    out = simulate(ONE, asked, budget=2048, max_num_seqs=1, patience=Patience(0.5))
+    assert np.isnan(out.ttft_s).tolist() == [False, True, False]
+    assert out.queue_s[[0, 2]].tolist() == pytest.approx([0, 0.001])
+    assert 0.5 < out.queue_s[1] < 0.5 + 2 * out.tpot_s[0]
+    assert int(out.tally["dropped"][0]) == 1
+    assert out.goodput_ratio(tpot_s=10.0) == pytest.approx(2 / 3)
+    assert out.span_s == pytest.approx(2 * end_s)
+    assert out.as_dict()["ttft_ms"]["p99"] < 1e3 * end_s
+    # its client asks once more after a pause, and is answered
+    again = simulate(ONE, asked, budget=2048, max_num_seqs=1, patience=Patience(0.5, retries=1, pause_s=1.0)).requests
+    assert again["number"].tolist() == [0, 1, 2, 1]
+    assert again["attempt"].tolist() == [0, 0, 0, 1]
+    assert again["arrival_s"][3] == pytest.approx(0.001 + 0.5 + 1.0)
+    assert np.isnan(again["first_s"]).tolist() == [False, True, False, False]
+
+
+def test_what_a_request_meets_when_it_arrives():
+    asked = steady(3, 1000, 100)._replace(arrival_s=np.array([0.0, 0.1, 0.2]))
+    out = simulate(ONE, asked, budget=2048, max_num_seqs=1)
+    met = [out.requests[name].tolist() for name in ("met_running", "met_waiting")]
+    assert met == [[0, 1, 1], [0, 0, 1]]
+    assert out.requests["met_pages"][0] == 0
+    # 1,000 tokens and the few of the answer that there are after 0.1 s, in blocks of 16
+    assert 63 <= out.requests["met_pages"][1] <= 70
+
+
 def test_metrics_goodput_and_money():
     out = simulate(ONE, one_by_one((100, 5), (100, 1), apart_s=10), budget=2048, max_num_seqs=4)
     assert np.isnan(out.tpot_s[1])
@@ -282,6 +343,9 @@ def test_the_time_series_is_bounded_and_shows_the_most():
         ({"replicas": 0}, "positive numbers"),
         ({"replica_speed": (1.0, 2.0)}, "positive numbers"),
         ({"replica_speed": (0.0,)}, "positive numbers"),
+        ({"replica_decode_speed": (-1.0,)}, "positive numbers"),
+        ({"patience": Patience(0.0)}, "not negative"),
+        ({"patience": Patience(1.0), "concurrency": 4}, "not in a closed loop"),
         ({"pools": Pools(1, 0, 1e9)}, "at least one worker"),
         ({"pools": Pools(1, 1, 1e9), "policy": "prefill_first"}, "policy chunked"),
         ({"pools": Pools(1, 1, 0.0)}, "must be positive"),

@@ -18,7 +18,7 @@ from tenfold.money import to_float_usd
 if TYPE_CHECKING:
     import altair as alt
 
-AnyChart: TypeAlias = "alt.Chart | alt.LayerChart | alt.VConcatChart"
+AnyChart: TypeAlias = "alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart"
 
 # Text and lines: 4.5:1 on white, 4.1:1 on near-black. `to_svg` turns it into currentColor.
 INK = "#767676"

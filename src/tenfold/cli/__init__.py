@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from tenfold.cli import assume, cost, demo, explain, formats, levers, load, owners, price, prices, review, serving
+from tenfold.cli import (
+    assume,
+    cost,
+    demo,
+    diagnose,
+    explain,
+    formats,
+    levers,
+    load,
+    owners,
+    price,
+    prices,
+    review,
+    serving,
+)
 from tenfold.cli.common import fail
 from tenfold.errors import NotEvaluable, TenfoldError
 
@@ -27,6 +41,7 @@ app.command("cost")(cost.cost)
 app.command("assume")(assume.assume)
 app.command("levers")(levers.levers)
 app.command("review")(review.review)
+app.command("diagnose")(diagnose.diagnose)
 app.command("explain")(explain.explain)
 app.command("price")(price.price)
 app.add_typer(prices.app, name="prices")

@@ -6,7 +6,6 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +20,7 @@ from tenfold.prices import PriceBook, price_book
 from tenfold.prices.opening import SHIPPED
 
 SCHEMA_VERSION = 1
+instant = config.instant
 _WIDTH = 100  # columns, where output is no terminal
 _NARROW = 10  # columns that a wrapped column keeps
 
@@ -156,39 +156,6 @@ def book_of(prices: Path | None, *, only: bool) -> PriceBook:
     if str(prices) == SHIPPED:
         return price_book()
     return price_book(prices) if only else price_book(overlay=prices)
-
-
-def instant(text: str | None, zone: str, option: str) -> datetime | None:
-    """Read a day (midnight in the zone) or an instant.
-
-    Args:
-        text: What the user wrote, or None.
-        zone: IANA zone of bare days and naive times.
-        option: Option to name in the error.
-
-    Returns:
-        The aware instant, or None.
-
-    Raises:
-        AssumptionError: The text is neither.
-    """
-    if text is None:
-        return None
-    local = config.zone(zone, where="--zone")
-    try:
-        if len(text) <= 10:
-            return _utc(datetime.combine(date.fromisoformat(text), time(), local), option)
-        read = datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as error:
-        raise AssumptionError(f'{option} "{text}": write a day such as 2026-07-01, or 2026-07-01T12:00:00Z') from error
-    return _utc(read if read.tzinfo else read.replace(tzinfo=local), option)
-
-
-def _utc(read: datetime, option: str) -> datetime:
-    try:
-        return read.astimezone(UTC)
-    except OverflowError as error:
-        raise AssumptionError(f"{option} {read.isoformat()} is outside the calendar") from error
 
 
 def report_zone(zone: str | None) -> str:

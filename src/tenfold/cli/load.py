@@ -60,7 +60,7 @@ def load(
             format=format,
             map=map,
             zone=zone,
-            set=_constants(set or []),
+            set=constants(set or []),
             keep_text=keep_text,
             hashes=not no_hashes,
             progress=progress,
@@ -171,7 +171,18 @@ class _Before:
     read: int = 0
 
 
-def _constants(pairs: list[str]) -> dict[str, str]:
+def constants(pairs: list[str]) -> dict[str, str]:
+    """Read what ``--set`` says.
+
+    Args:
+        pairs: Texts such as ``service_tier=batch``.
+
+    Returns:
+        Value by column.
+
+    Raises:
+        AssumptionError: A text is no pair.
+    """
     found: dict[str, str] = {}
     for pair in pairs:
         column, equals, value = pair.partition("=")

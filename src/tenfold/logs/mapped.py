@@ -12,6 +12,9 @@ A map file::
 
     prompt = "Question"           # optional, as `response` and `params`: text to hash, and to count where no count is
 
+    [units]                       # optional: of duration_ms, ttft_ms and queue_ms, where the file's are no milliseconds
+    duration_ms = "s"
+
     [constants]                   # the same for every row
     provider = "azure"
 
@@ -51,7 +54,10 @@ _INTERNAL = {"source_format", "source_file", "source_line", "flags"} | {
 COLUMNS = tuple(column.name for column in schema.REQUESTS if column.name not in _INTERNAL)
 _PLAIN = tuple(name for name in COLUMNS if name not in schema.TOKEN_COLUMNS and name != "ts")
 _NESTED = {"tags", "prefix_hashes"}
-_KEYS = ("name", "convention", "zone", "dedup_key", "columns", "constants")
+_KEYS = ("name", "convention", "zone", "dedup_key", "columns", "units", "constants")
+_TIMES = ("duration_ms", "ttft_ms", "queue_ms")
+# Unit of a time in the file -> SQL that makes milliseconds of it.
+_UNITS = {"s": "* 1000", "ms": "", "us": "/ 1000", "ns": "/ 1000000"}
 _CONVENTIONS = ("inclusive", "exclusive")
 _CACHE = ("cache_read_tokens", "cache_write_tokens", "cache_write_long_tokens")
 _TOTAL = "total_tokens"
@@ -132,6 +138,7 @@ class MapFile:
         where: The map file, for messages.
         text: Its content, canonical.
         columns: Column -> the file's column or path.
+        units: Column of time -> its unit in the file, where that is not milliseconds.
         constants: Column -> value.
         convention: Whether the input column includes cached tokens.
         zone: Zone of naive times.
@@ -141,6 +148,7 @@ class MapFile:
     where: str
     text: str
     columns: Mapping[str, str]
+    units: Mapping[str, str]
     constants: Mapping[str, str]
     convention: str
     zone: str | None
@@ -180,6 +188,7 @@ class MapFile:
         raw = {name: f"({member('r', path)})::VARCHAR" for name, path in paths.items()}
         said = {name: forms.filled(raw.get(name, "NULL")) for name in _TEXTS}
         fields = {name: raw[name] if name in _NESTED else texts[name] for name in _PLAIN if name in paths}
+        fields.update({name: _milliseconds(fields[name], unit) for name, unit in self.units.items()})
         fields.update({name: quoted(value) for name, value in self.constants.items()})
         return Reader(
             name="mapped",
@@ -257,6 +266,7 @@ def read_map(given: str | Path | Mapping[str, object]) -> MapFile:
         where,
         json.dumps(content, sort_keys=True, default=str),
         columns,
+        _units(where, content, columns),
         constants,
         _convention(where, content, columns),
         _zone(where, content),
@@ -291,6 +301,25 @@ def _convention(where: str, content: Mapping[str, object], columns: Mapping[str,
     if said not in _CONVENTIONS:
         raise LogFormatError(f'{where}: convention = {said!r}: one of "inclusive", "exclusive"')
     return str(said)
+
+
+def _units(where: str, content: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, str]:
+    units = _table(where, content, "units")
+    for name, unit in units.items():
+        if name not in _TIMES or name not in columns:
+            known = [time for time in _TIMES if time in columns]
+            raise LogFormatError(
+                f'{where}: [units] "{name}" is no column of time that [columns] maps.{near(name, known)} '
+                f"Units are for {', '.join(_TIMES)}"
+            )
+        if unit not in _UNITS:
+            raise LogFormatError(f'{where}: [units] {name} = "{unit}": one of {", ".join(_UNITS)}')
+    return units
+
+
+def _milliseconds(said: str, unit: str) -> str:
+    """Write a time in milliseconds as SQL text; what is no number stays as it was said, to be flagged."""
+    return f"coalesce((TRY_CAST({said} AS DOUBLE) {_UNITS[unit]})::VARCHAR, {said})"
 
 
 def _zone(where: str, content: Mapping[str, object]) -> str | None:

@@ -321,6 +321,9 @@ STATUS_WORDS = {
     "queued": "incomplete",
     "canceled": "cancelled",
     "timed_out": "timeout",
+    # a column that says whether the call succeeded
+    "true": "success",
+    "false": "error",
 }
 FINISH_WORDS = {
     "end_turn": "stop",

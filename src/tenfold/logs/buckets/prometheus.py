@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-_LINE = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)(\{(?P<labels>.*)\})?\s+(?P<value>\S+)(\s+(?P<time>-?\d+))?\s*")
-_LABEL = re.compile(r'\s*(?P<key>\w+)="(?P<text>(?:[^"\\]|\\.)*)"\s*,?')
+LINE = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)(\{(?P<labels>.*)\})?\s+(?P<value>\S+)(\s+(?P<time>-?\d+))?\s*")
+LABEL = re.compile(r'\s*(?P<key>\w+)="(?P<text>(?:[^"\\]|\\.)*)"\s*,?')
 _SERVERS = ("vllm:", "sglang:")
 _STARTED = "process_start_time_seconds"
 _UNITS = (
@@ -56,7 +56,7 @@ def _read(source: Source) -> Iterator[Found]:
             if sample is None:
                 yield Found(number_, None)
                 continue
-            labels = {label["key"]: label["text"] for label in _LABEL.finditer(found["labels"] or "")}
+            labels = {label["key"]: label["text"] for label in LABEL.finditer(found["labels"] or "")}
             series.setdefault((found["name"], json.dumps(labels, sort_keys=True)), []).append(sample)
         except (BucketError, ArithmeticError, ValueError) as error:
             yield Found(number_, None, str(error) or "no number")
@@ -65,7 +65,7 @@ def _read(source: Source) -> Iterator[Found]:
 
 
 def _matched(line: str) -> re.Match[str]:
-    found = _LINE.fullmatch(line)
+    found = LINE.fullmatch(line)
     if found is None:
         raise BucketError("no sample: a name, labels and a value were expected")
     return found
@@ -106,7 +106,7 @@ def _rows(name: str, labels: str, samples: list[_Sample], started: datetime | No
 
 def _fits(head: str) -> bool:
     lines = [line for line in head.split("\n")[:400] if line.strip()]
-    return bool(lines) and any(line.startswith(_SERVERS) and _LINE.fullmatch(line.strip()) for line in lines)
+    return bool(lines) and any(line.startswith(_SERVERS) and LINE.fullmatch(line.strip()) for line in lines)
 
 
 PROMETHEUS = BucketReader(

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from tenfold.serving.simulator.arrivals import Arrivals, from_database, from_trace, repeated, steady, timed
     from tenfold.serving.simulator.budgets import Budgets, token_budgets
     from tenfold.serving.simulator.result import Simulation
-    from tenfold.serving.simulator.simulating import Pools, simulate
+    from tenfold.serving.simulator.simulating import Patience, Pools, simulate
 
 _HOMES = {
     "Arrivals": "arrivals",
     "Budgets": "budgets",
+    "Patience": "simulating",
     "Pools": "simulating",
     "Simulation": "result",
     "from_database": "arrivals",
@@ -32,6 +33,7 @@ _HOMES = {
 __all__ = [
     "Arrivals",
     "Budgets",
+    "Patience",
     "Pools",
     "Simulation",
     "from_database",

@@ -7,7 +7,7 @@ import math
 from tenfold.serving.simulator.blocks import kept_tokens, publish, release
 from tenfold.serving.simulator.jit import entry, inner
 from tenfold.serving.simulator.layout import GAP_BIN, GAP_BINS, GAP_FROM_S, POINTS, Cost, Rules, State
-from tenfold.serving.simulator.scheduling import schedule, step_s
+from tenfold.serving.simulator.scheduling import ask_again, schedule, step_s
 
 
 @entry
@@ -20,19 +20,28 @@ def run(state: State, rules: Rules, cost: Cost) -> int:
         cost: What a step costs.
 
     Returns:
-        Requests answered: all of them, or something is wrong with the simulator.
+        Requests answered or dropped: all of them, or something is wrong with the simulator.
     """
-    count = state.requests.size
+    count, tally = rules.asked, state.tally[0]
     upcoming = done = 0
     released = rules.concurrency
-    while done < count:
+    while done + tally.dropped < count + tally.again:
         at = _next_step(state)
         sender = _next_transfer(state, rules)
         now = state.replicas[at].ends_s
         sent_s = state.requests[state.replicas[sender].sent_head].ready_s if sender >= 0 else math.inf
-        if upcoming < count and state.requests[upcoming].arrival_s <= min(now, sent_s):
-            _route(state, rules, upcoming, state.requests[upcoming].arrival_s)
-            upcoming += 1
+        comes_s = state.requests[upcoming].arrival_s if upcoming < count else math.inf
+        again_s = state.requests[tally.again_head].arrival_s if tally.again_head >= 0 else math.inf
+        if min(comes_s, again_s) <= min(now, sent_s) and min(comes_s, again_s) < math.inf:
+            if comes_s <= again_s:
+                _route(state, rules, upcoming, comes_s)
+                upcoming += 1
+            else:
+                who = tally.again_head
+                tally.again_head = state.requests[who].after
+                if tally.again_head < 0:
+                    tally.again_tail = -1
+                _route(state, rules, who, again_s)
         elif sent_s <= now:
             if math.isinf(sent_s):
                 break
@@ -48,7 +57,7 @@ def run(state: State, rules: Rules, cost: Cost) -> int:
             else:
                 _start(state, rules, cost, at, now)
                 _note(state, now)
-    return done
+    return done + tally.dropped
 
 
 @inner
@@ -77,7 +86,7 @@ def _start(state: State, rules: Rules, cost: Cost, at: int, now: float) -> None:
     if tally.decodes + tally.prompt == 0:
         replica.ends_s = math.inf
         return
-    seconds = step_s(state, cost, replica.speed)
+    seconds = step_s(state, cost, at)
     replica.ends_s = now + seconds
     replica.busy_s += seconds
     tally.steps += 1
@@ -107,6 +116,10 @@ def _route(state: State, rules: Rules, who: int, now: float) -> None:
         at = tally.turn % end
         tally.turn += 1
     replica = state.replicas[at]
+    if one.computed == 0:  # as it came in, not as it went on to a decode worker
+        one.met_running = replica.count
+        one.met_waiting = replica.load - replica.count
+        one.met_pages = replica.used
     one.replica = at
     one.after = -1
     if replica.tail < 0:
@@ -146,6 +159,8 @@ def _complete(state: State, rules: Rules, at: int, now: float) -> int:
         if has_token:
             if one.generated == 0:
                 one.first_s = now
+                if now - one.arrival_s > rules.patience_s:
+                    ask_again(state, rules, who, now)
             else:
                 gap_s = now - one.last_s
                 if gap_s != binned_s:

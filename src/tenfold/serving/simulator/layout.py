@@ -53,9 +53,9 @@ class Request:
     Args:
         arrival_s: Its arrival; inf: not known yet (closed loop).
         ready_s: When its KV cache has arrived at the decode worker.
-        admitted_s: When it was first scheduled; -1: never.
-        first_s: Its first token.
-        last_s: Its last token so far.
+        admitted_s: When it was first scheduled, or given up; -1: not yet.
+        first_s: Its first token; NaN: given up.
+        last_s: Its last token so far; NaN: given up.
         gap_s: The longest time between two of its tokens.
         input: Tokens of the prompt.
         output: Tokens of the answer.
@@ -71,8 +71,13 @@ class Request:
         recomputed: Tokens computed again after a preemption.
         preempted: Times that it was preempted.
         replica: Where it is or was last.
+        met_running: Requests that its replica was computing when it arrived.
+        met_waiting: Requests in its replica's queue then.
+        met_pages: Pages that they held then.
         after: The next in the queue that it is in; -1: none.
         group: Histogram that its gaps go to.
+        number: Its place among the requests asked for; another attempt has the same.
+        attempt: 0 the first.
     """
 
     arrival_s: float
@@ -95,8 +100,13 @@ class Request:
     recomputed: int
     preempted: int
     replica: int
+    met_running: int
+    met_waiting: int
+    met_pages: int
     after: int
     group: int
+    number: int
+    attempt: int
 
 
 class Replica:
@@ -105,6 +115,7 @@ class Replica:
     Args:
         ends_s: End of the step under way; inf: idle.
         speed: Its speed; 1 is as the roofline says.
+        decode_speed: Speed of its decoding on top of that.
         busy_s: Seconds in steps.
         link_free_s: When it has sent what there is to send.
         used: Pages that requests hold.
@@ -120,6 +131,7 @@ class Replica:
 
     ends_s: float
     speed: float
+    decode_speed: float
     busy_s: float
     link_free_s: float
     used: int
@@ -141,6 +153,10 @@ class Tally:
         prefilled: Tokens of prompts that were computed.
         decoded: Tokens that were decoded.
         preempted: Preemptions.
+        dropped: Requests that left their queue unanswered.
+        again: Attempts that followed from giving up.
+        again_head: First of those that have yet to arrive; -1: none.
+        again_tail: Last of them.
         turn: Requests that were routed in turn.
         decode_turn: Of those, to decode workers.
         point_s: Seconds a point of the time series.
@@ -155,6 +171,10 @@ class Tally:
     prefilled: int
     decoded: int
     preempted: int
+    dropped: int
+    again: int
+    again_head: int
+    again_tail: int
     turn: int
     decode_turn: int
     point_s: float
@@ -202,6 +222,9 @@ class Rules(NamedTuple):
         capacity: Pages in a replica's pool.
         watermark: Pages kept free when a request is admitted.
         concurrency: Requests under way in a closed loop; 0: they arrive by themselves.
+        patience_s: Seconds to the first token after which a client gives up.
+        pause_s: Seconds after which it then asks again, if it does.
+        asked: Requests asked for; further attempts at them follow, as many each.
         least_loaded: Route to the replica with the fewest requests, else in turn.
         prefill_workers: The first replicas only prefill; 0: all do both.
         transfer_token_s: Seconds to send one token of KV cache, by width.
@@ -221,6 +244,9 @@ class Rules(NamedTuple):
     capacity: int
     watermark: int
     concurrency: int
+    patience_s: float
+    pause_s: float
+    asked: int
     least_loaded: bool
     prefill_workers: int
     transfer_token_s: float

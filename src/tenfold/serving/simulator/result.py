@@ -64,7 +64,7 @@ class Simulation:
     @property
     def span_s(self) -> float:
         """Time from the first arrival to the last token."""
-        return float(self.requests["last_s"].max() - self.requests["arrival_s"].min())
+        return float(np.nanmax(self.requests["last_s"]) - self.requests["arrival_s"].min())
 
     @property
     def is_overloaded(self) -> bool:
@@ -120,7 +120,7 @@ class Simulation:
         """
         if ttft_s is None and tpot_s is None:
             return None
-        good = np.ones(self.requests.size, np.bool_)
+        good = ~np.isnan(self.requests["first_s"])  # the others were given up
         if ttft_s is not None:
             good &= self.ttft_s <= ttft_s
         if tpot_s is not None:
@@ -199,7 +199,7 @@ class Simulation:
             "gpus": self.gpus,
             "ttft_ms": _quantiles(self.ttft_s),
             "itl_ms": {name: milliseconds(self.itl_s(at)) for name, at in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))},
-            "tpot_ms": _quantiles(self.tpot_s[~np.isnan(self.tpot_s)]),
+            "tpot_ms": _quantiles(self.tpot_s),
             "e2e_ms": _quantiles(self.e2e_s),
             "queue_ms": _quantiles(self.queue_s),
             "goodput_ratio": self.goodput_ratio(ttft_slo_s, tpot_slo_s),
@@ -222,6 +222,7 @@ class Simulation:
 
 def _quantiles(seconds: Floats) -> dict[str, float | None]:
     """Linear between the two nearest, as numpy does by default."""
+    seconds = seconds[~np.isnan(seconds)]
     if seconds.size == 0:
         return {"p50": None, "p95": None, "p99": None}
     return {f"p{part}": float(np.quantile(seconds, part / 100)) * 1000 for part in (50, 95, 99)}

@@ -7,6 +7,8 @@ prompts first).
 
 from __future__ import annotations
 
+import math
+
 from tenfold.serving.memory import BLOCK_TOKENS
 from tenfold.serving.simulator.blocks import cached_blocks, grow, has_room, kept_tokens, release, share
 from tenfold.serving.simulator.jit import inner
@@ -16,23 +18,24 @@ _ANY = 1 << 60
 
 
 @inner
-def step_s(state: State, cost: Cost, speed: float) -> float:
+def step_s(state: State, cost: Cost, at: int) -> float:
     """Give the seconds of the scheduled step.
 
     Formula:
         With decodes, as ``roofline.decode_s``, and what the chunks of prompts multiply and read again on top of it;
-        without, the slower of reading and multiplying.
+        without, the slower of reading and multiplying. A replica's speed divides all of it, its speed of decoding what
+        a step with decodes takes apart from prompts and exchange.
     """
-    step = state.tally[0]
+    step, replica = state.tally[0], state.replicas[at]
     weights = cost.weights_s * (1 - cost.expert_share * cost.expert_miss ** (step.decodes + step.prompt))
     chunks = cost.token_s * step.prompt + cost.pair_s * step.pairs
     again = cost.kept_token_s * step.reread
-    if step.decodes > 0:
-        busy = max(weights + cost.kept_token_s * step.kept, cost.token_s * step.decodes) + chunks + again
-    else:
-        busy = max(weights + again, chunks)
     links = cost.link_token_s * (step.decodes + step.prompt)
-    return (busy + cost.overhead_s + cost.sequence_s * step.decodes + links) / speed
+    if step.decodes > 0:
+        decode = max(weights + cost.kept_token_s * step.kept, cost.token_s * step.decodes)
+        decode += cost.overhead_s + cost.sequence_s * step.decodes
+        return (decode / replica.decode_speed + chunks + again + links) / replica.speed
+    return (max(weights + again, chunks) + cost.overhead_s + links) / replica.speed
 
 
 @inner
@@ -41,12 +44,53 @@ def schedule(state: State, rules: Rules, at: int, now: float) -> None:
     step = state.tally[0]
     step.decodes = step.prompt = 0
     step.kept = step.pairs = step.reread = 0.0
+    _drop(state, rules, at, now)
     if rules.prefill_first:
         _whole_prompts(state, rules, at, now)
         if step.prompt == 0:
             _decodes(state, rules, at)
     else:
         _chunked(state, rules, at, now)
+
+
+@inner
+def _drop(state: State, rules: Rules, at: int, now: float) -> None:
+    """Let requests go that nobody waits for any more; those that had been scheduled before are kept."""
+    replica = state.replicas[at]
+    while replica.head >= 0:
+        one = state.requests[replica.head]
+        if one.admitted_s >= 0 or now - one.arrival_s <= rules.patience_s:
+            return
+        one.admitted_s = now
+        one.first_s = one.last_s = math.nan
+        ask_again(state, rules, replica.head, now)
+        replica.head = one.after
+        replica.load -= 1
+        state.tally[0].dropped += 1
+    replica.tail = -1
+
+
+@inner
+def ask_again(state: State, rules: Rules, who: int, now: float) -> None:
+    """Let a client that gave up ask again after its pause, if it has an attempt left."""
+    again = who + rules.asked
+    if again >= state.requests.size:
+        return
+    tally, one = state.tally[0], state.requests[again]
+    one.arrival_s = max(now, state.requests[who].arrival_s + rules.patience_s + rules.pause_s)
+    tally.again += 1
+    before, after = tally.again_tail, -1
+    if before >= 0 and state.requests[before].arrival_s > one.arrival_s:
+        before, after = -1, tally.again_head
+        while state.requests[after].arrival_s <= one.arrival_s:
+            before, after = after, state.requests[after].after
+    one.after = after
+    if before < 0:
+        tally.again_head = again
+    else:
+        state.requests[before].after = again
+    if after < 0:
+        tally.again_tail = again
 
 
 @inner

@@ -54,6 +54,23 @@ class Pools(NamedTuple):
     latency_s: float = 0.0
 
 
+class Patience(NamedTuple):
+    """When clients give up, and whether they ask again.
+
+    A request that is given up leaves the queue; one whose prompt is being computed by then is answered all the same,
+    and asked for again no sooner than at its first token.
+
+    Args:
+        first_token_s: Seconds to the first token after which a client gives up.
+        retries: How often it asks again.
+        pause_s: Seconds that it waits before.
+    """
+
+    first_token_s: float
+    retries: int = 0
+    pause_s: float = 1.0
+
+
 class Options(TypedDict, total=False):
     """What ``simulate`` takes besides the deployment, the requests and the budget."""
 
@@ -61,13 +78,18 @@ class Options(TypedDict, total=False):
     concurrency: int
     replicas: int
     replica_speed: Sequence[float] | None
+    replica_decode_speed: Sequence[float] | None
     router: Router
     pools: Pools | None
     kv_pool_tokens: int | None
     watermark: float
+    patience: Patience
     prefix_cache: bool
     constants: Constants
     scale: float
+
+
+_ENDLESS = Patience(math.inf)
 
 
 def simulate(
@@ -80,10 +102,12 @@ def simulate(
     concurrency: int = 0,
     replicas: int = 1,
     replica_speed: Sequence[float] | None = None,
+    replica_decode_speed: Sequence[float] | None = None,
     router: Router = "round_robin",
     pools: Pools | None = None,
     kv_pool_tokens: int | None = None,
     watermark: float = 0.01,
+    patience: Patience = _ENDLESS,
     prefix_cache: bool = True,
     groups: Ints | None = None,
     constants: Constants = FITTED,
@@ -105,10 +129,14 @@ def simulate(
         concurrency: Keep this many requests under way in all and ignore their times; 0: they arrive at their times.
         replicas: Replicas, each with a queue of its own.
         replica_speed: Speed of each replica; 1 is as the model says.
+        replica_decode_speed: On top of it, speed of what a step with decodes takes apart from prompts: below 1 where
+            a host's CPU is slow to launch, or memory slow to read.
         router: How requests are spread.
         pools: Prefill and decode workers in place of ``replicas``.
         kv_pool_tokens: Tokens in the pool as the engine's log says, in place of the computed ones.
         watermark: Share of the pool that is kept free when a request starts.
+        patience: When clients give up; not in a closed loop. What left the queue has NaN as times of its first and last
+            token; attempts that follow have the same ``number``.
         prefix_cache: Share leading blocks between requests whose prefix hashes are known.
         groups: Histogram of gaps that each request's go to, from 0; all one by default.
         constants: Of the roofline.
@@ -122,11 +150,10 @@ def simulate(
     """
     rules = _rules(one, arrivals, budget, max_num_seqs, policy, concurrency, router, pools, kv_pool_tokens, watermark)
     count = replicas if pools is None else pools.prefill + pools.decode
-    speed = [1.0] * count if replica_speed is None else list(replica_speed)
-    if count < 1 or len(speed) != count or not all(math.isfinite(each) and each > 0 for each in speed):
-        raise ServingError(f"{count} replicas with speeds {speed}: as many positive numbers are needed")
+    speed, decode_speed = (_speeds(given, count) for given in (replica_speed, replica_decode_speed))
     requests, chain, refused = _requests(arrivals, rules, groups, prefix_cache=prefix_cache)
-    workers, tally, prefixes = _records(speed, int(chain.max()) + 1 if chain.size else 0)
+    rules, requests = _with_attempts(rules, requests, patience)
+    workers, tally, prefixes = _records(speed, decode_speed, int(chain.max()) + 1 if chain.size else 0)
     gaps = np.zeros((int(requests["group"].max()) + 1, GAP_BINS), np.int64)
     points = np.full((POINTS, 3), -1, np.int64)
     state = State(
@@ -139,10 +166,11 @@ def simulate(
         gaps=gaps,
         points=points,
     )
-    if run(state, rules, _cost(one, constants, scale, rules)) != requests.size:  # a fault of the simulator
+    ended = run(state, rules, _cost(one, constants, scale, rules))
+    if ended != rules.asked + int(tally["again"][0]):  # a fault of the simulator
         raise ServingError("the simulation came to a halt with requests unanswered: please report the trace")
     return Simulation(
-        requests=requests,
+        requests=_that_came(requests, rules.asked),
         replicas=workers,
         tally=tally,
         gaps=gaps,
@@ -203,6 +231,9 @@ def _rules(
         capacity=int(capacity),
         watermark=int(watermark * capacity),
         concurrency=concurrency,
+        patience_s=math.inf,
+        pause_s=0.0,
+        asked=0,
         least_loaded=router == "least_loaded",
         prefill_workers=pools.prefill if pools else 0,
         # one copy travels, however many GPUs keep one
@@ -216,6 +247,13 @@ def _rules(
         full_width=full,
         windowed=np.array(windowed, np.int64).reshape(-1, 2),
     )
+
+
+def _speeds(given: Sequence[float] | None, count: int) -> list[float]:
+    speeds = [1.0] * count if given is None else list(given)
+    if count < 1 or len(speeds) != count or not all(math.isfinite(each) and each > 0 for each in speeds):
+        raise ServingError(f"{count} replicas with speeds {speeds}: as many positive numbers are needed")
+    return speeds
 
 
 def _check_arrivals(arrivals: Arrivals) -> None:
@@ -280,15 +318,38 @@ def _requests(
     return requests, np.zeros(0, np.int64), int((~fits).sum())
 
 
-def _records(speed: Sequence[float], blocks: int) -> tuple[Records, Records, Records]:
+def _with_attempts(rules: Rules, requests: Records, patience: Patience) -> tuple[Rules, Records]:
+    """Add records for the attempts that may follow: those of each retry after those of the one before."""
+    limit_s, retries, pause_s = patience
+    if not (limit_s > 0 and retries >= 0 and pause_s >= 0) or (rules.concurrency and math.isfinite(limit_s)):
+        raise ServingError(f"{patience}, concurrency {rules.concurrency}: not negative, and not in a closed loop")
+    asked = requests.size
+    requests["number"] = np.arange(asked)
+    requests = np.tile(requests, 1 + retries)
+    requests["attempt"] = np.repeat(np.arange(1 + retries), asked)
+    requests["arrival_s"][asked:] = np.inf
+    return rules._replace(patience_s=float(limit_s), pause_s=float(pause_s), asked=asked), requests
+
+
+def _that_came(requests: Records, asked: int) -> Records:
+    """Leave out attempts that were not needed."""
+    if requests.size == asked:
+        return requests
+    came = requests[np.isfinite(requests["arrival_s"])]
+    return came[np.argsort(came["arrival_s"], kind="stable")]
+
+
+def _records(speed: Sequence[float], decode_speed: Sequence[float], blocks: int) -> tuple[Records, Records, Records]:
     """Make the records of idle replicas, of the tally, and of prefix blocks that are not in memory."""
     workers = np.zeros(len(speed), dtype(Replica))
     workers["speed"] = speed
+    workers["decode_speed"] = decode_speed
     workers["ends_s"] = np.inf
     for queue in ("head", "tail", "sent_head", "sent_tail"):
         workers[queue] = -1
     tally = np.zeros(1, dtype(Tally))
     tally["point_s"] = 0.001
+    tally["again_head"] = tally["again_tail"] = -1
     prefixes = np.zeros((len(speed), blocks + 1), dtype(Prefix))
     prefixes["holders"] = -1
     prefixes["before"] = prefixes["after"] = blocks

@@ -1,0 +1,194 @@
+"""How the window before served a prompt and wrote an answer: small physical models, fitted to its own requests.
+
+A replica computes in steps. A prompt takes time in proportion to its uncached tokens, more where answers are being
+written beside it; a token of an answer takes a step, and a step grows with the answers written in it, with the tokens
+that these hold and with the prompts computed beside them (serving.md 3 and 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tenfold.latency.records import Floats, Ints, Mask
+from tenfold.latency.under_way import UnderWay
+
+# Requests that a model is fitted to at most, evenly spread: more change nothing that is used.
+_FITTED = 200_000
+_ROUNDS = 5
+# Bins of equal counts in which what the straight lines leave is centred.
+_BINS = 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefill:
+    """Time of a prompt without its wait, in seconds.
+
+    Args:
+        weights: Of 1, uncached tokens, their square, answers beside it, and uncached tokens x answers.
+        edges: Uncached tokens at the middle of each bin.
+        centre: Median log of measured over straight lines in it.
+        low: Least that is expected, in seconds.
+    """
+
+    weights: Floats
+    edges: Floats
+    centre: Floats
+    low: float
+
+    @classmethod
+    def fit(cls, uncached: Floats, service_s: Floats, beside: Floats) -> Prefill:
+        """Fit to requests.
+
+        Args:
+            uncached: Uncached prompt tokens.
+            service_s: Seconds to the first token without the wait.
+            beside: Answers being written on the replica.
+
+        Returns:
+            The model.
+        """
+        keep = _sample(np.isfinite(uncached) & np.isfinite(service_s) & np.isfinite(beside) & (service_s > 0))
+        if keep.size == 0:
+            return cls(np.array([1.0, 0, 0, 0, 0]), np.zeros(1), np.zeros(1), 1e-9)
+        u, s, n = uncached[keep], service_s[keep], beside[keep]
+        weights = _relative_fit(_prompt_terms(u, n), s)
+        low = float(np.quantile(s, 0.001))
+        lines = np.maximum(_prompt_terms(u, n) @ weights, low)
+        edges, centre = _centred(u, np.log(s / lines))
+        return cls(weights, edges, centre, max(low, 1e-9))
+
+    def expected(self, uncached: Floats, beside: Floats) -> Floats:
+        """Give the seconds that the window before would have taken.
+
+        Args:
+            uncached: Uncached prompt tokens.
+            beside: Answers being written on the replica.
+
+        Returns:
+            Seconds.
+        """
+        lines = np.maximum(_prompt_terms(uncached, beside) @ self.weights, self.low)
+        return lines * np.exp(np.interp(uncached, self.edges, self.centre))
+
+    @property
+    def token_s(self) -> float:
+        """Seconds an uncached token of a prompt."""
+        return max(float(self.weights[1]), 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decode:
+    """Time an output token, in seconds.
+
+    Args:
+        weights: Of 1, answers beside it, tokens that these hold, and uncached prompt tokens a second.
+        edges: Answers beside it at the middle of each bin.
+        centre: Median log of measured over straight lines in it.
+        low: Least that is expected, in seconds.
+    """
+
+    weights: Floats
+    edges: Floats
+    centre: Floats
+    low: float
+
+    @classmethod
+    def fit(cls, tpot_s: Floats, under: UnderWay) -> Decode:
+        """Fit to requests.
+
+        Args:
+            tpot_s: Seconds an output token.
+            under: What else was under way.
+
+        Returns:
+            The model.
+        """
+        columns = (under.decoding, under.context, under.prefill_per_s)
+        known = np.isfinite(tpot_s) & (tpot_s > 0)
+        for column in columns:
+            known &= np.isfinite(column)
+        keep = _sample(known)
+        if keep.size == 0:
+            return cls(np.array([1.0, 0, 0, 0]), np.zeros(1), np.zeros(1), 1e-9)
+        terms = _answer_terms(*(column[keep] for column in columns))
+        tpot = tpot_s[keep]
+        weights = _relative_fit(terms, tpot)
+        low = float(np.quantile(tpot, 0.001))
+        lines = np.maximum(terms @ weights, low)
+        edges, centre = _centred(under.decoding[keep], np.log(tpot / lines))
+        return cls(weights, edges, centre, max(low, 1e-9))
+
+    def expected(self, decoding: Floats, context: Floats, prefill_per_s: Floats) -> Floats:
+        """Give the seconds that the window before would have taken.
+
+        Args:
+            decoding: Answers being written beside it.
+            context: Tokens that these hold.
+            prefill_per_s: Uncached prompt tokens a second beside it.
+
+        Returns:
+            Seconds.
+        """
+        lines = np.maximum(_answer_terms(decoding, context, prefill_per_s) @ self.weights, self.low)
+        return lines * np.exp(np.interp(decoding, self.edges, self.centre))
+
+    def token_s(self, context: Floats) -> Floats:
+        """Give the seconds that a token of an answer costs the others beside it.
+
+        Args:
+            context: Tokens that the answer's request holds.
+
+        Returns:
+            Seconds.
+        """
+        return np.maximum(self.weights[1] + self.weights[2] * context, 0.0)
+
+
+def _prompt_terms(uncached: Floats, beside: Floats) -> Floats:
+    return np.column_stack([np.ones(uncached.size), uncached, uncached * uncached, beside, uncached * beside])
+
+
+def _answer_terms(decoding: Floats, context: Floats, prefill_per_s: Floats) -> Floats:
+    return np.column_stack([np.ones(decoding.size), decoding, context, prefill_per_s])
+
+
+def _sample(known: Mask) -> Ints:
+    rows = np.flatnonzero(known)
+    return rows if rows.size <= _FITTED else rows[np.linspace(0, rows.size - 1, _FITTED).astype(np.int64)]
+
+
+def _relative_fit(terms: Floats, measured: Floats) -> Floats:
+    """Fit non-negative weights by relative errors, outliers held down (Huber at 1.5 robust deviations)."""
+    scale = np.maximum(np.abs(terms).max(axis=0), 1e-300)
+    scaled = terms / scale / measured[:, None]
+    weight = np.ones(measured.size)
+    found = np.zeros(terms.shape[1])
+    for _ in range(_ROUNDS):
+        found = _non_negative(scaled * weight[:, None], weight)
+        error = scaled @ found - 1
+        spread = max(1.4826 * float(np.median(np.abs(error))), 1e-6)
+        weight = np.sqrt(np.minimum(1.0, 1.5 * spread / np.maximum(np.abs(error), 1e-12)))
+    return found / scale
+
+
+def _non_negative(terms: Floats, target: Floats) -> Floats:
+    """Solve least squares with no weight below 0: terms that come out negative are left out, worst first."""
+    used = list(range(terms.shape[1]))
+    while True:
+        gram = terms[:, used].T @ terms[:, used]
+        ridge = 1e-12 * float(np.trace(gram)) * np.eye(len(used))
+        solved: Floats = np.linalg.solve(gram + ridge, terms[:, used].T @ target).astype(np.float64)
+        if solved.min() >= 0 or len(used) == 1:
+            found = np.zeros(terms.shape[1])
+            found[used] = np.maximum(solved, 0.0)
+            return found
+        del used[int(np.argmin(solved))]
+
+
+def _centred(by: Floats, log_ratio: Floats) -> tuple[Floats, Floats]:
+    """Give the median of what is left in bins of equal counts."""
+    order = np.argsort(by, kind="stable")
+    parts = [part for part in np.array_split(order, _BINS) if part.size]
+    return np.array([np.median(by[part]) for part in parts]), np.array([np.median(log_ratio[part]) for part in parts])

@@ -1,0 +1,1 @@
+"""The seven steps of the runbook, one module each; none knows another."""

@@ -1,0 +1,105 @@
+"""Quantiles far out, of all draws of a block bootstrap at once: only the rows in the tail are sorted and weighed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tenfold.latency.records import Codes, Floats
+
+# Draws of the bootstrap, and the seed that makes them the same every time.
+DRAWS = 400
+_SEED = 20260731
+# Rows kept, as a multiple of the tail beyond the quantile: what a draw of slices can reach.
+_DEPTH = 8
+
+
+def draws_of(slices: int, draws: int = DRAWS, stream: int = 0) -> Floats:
+    """Draw slices of time with replacement.
+
+    Args:
+        slices: How many there are.
+        draws: How many times to draw.
+        stream: Which sequence of draws: windows are drawn independently.
+
+    Returns:
+        How often each slice was drawn, draws x slices.
+    """
+    random = np.random.default_rng((_SEED, stream))
+    return random.multinomial(slices, np.full(slices, 1 / slices), size=draws).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tail:
+    """The upper end of a weighted sample, in slices of time.
+
+    Args:
+        values: Values from the largest down; empty where there is none.
+        weights: Their weights.
+        slices: Their slices.
+        totals: Weight of all of each slice.
+        quantile: The quantile that it can tell.
+    """
+
+    values: Floats
+    weights: Floats
+    slices: Codes
+    totals: Floats
+    quantile: float
+
+    @classmethod
+    def of(cls, values: Floats, slices: Codes, quantile: float, count: int, weights: Floats | None = None) -> Tail:
+        """Keep the tail of a sample; NaN and rows without weight are left out.
+
+        Args:
+            values: The values.
+            slices: Slice of each, from 0.
+            quantile: The quantile that will be asked for.
+            count: Slices in all.
+            weights: Weight of each; None: 1.
+
+        Returns:
+            The tail.
+        """
+        known = np.isfinite(values)
+        if weights is not None:
+            known &= weights > 0
+        rows = np.flatnonzero(known)
+        weight = np.ones(rows.size) if weights is None else weights[rows]
+        totals: Floats = np.bincount(slices[rows], weight, count).astype(np.float64)
+        kept = min(rows.size, max(64, int(np.ceil(_DEPTH * (1 - quantile) * rows.size))))
+        if weights is not None and kept < rows.size:
+            # uneven weights can need more rows than even ones
+            kept = min(rows.size, 2 * kept)
+        if 0 < kept < rows.size:
+            places = np.argpartition(values[rows], rows.size - kept)[rows.size - kept :]
+        else:
+            places = np.arange(rows.size)
+        order = places[np.argsort(-values[rows[places]], kind="stable")]
+        chosen = rows[order]
+        return cls(values[chosen], weight[order], slices[chosen], totals, quantile)
+
+    def at(self, drawn: Floats | None = None) -> Floats:
+        """Give the quantile in each draw: the least value that no more than 1 - quantile of the weight lies above.
+
+        Args:
+            drawn: Draws x slices (``draws_of``); None: the sample itself, as one draw.
+
+        Returns:
+            A value a draw; NaN where there is no row.
+        """
+        draws: Floats = np.ones((1, self.totals.size)) if drawn is None else drawn
+        out: Floats = np.full(len(draws), np.nan)
+        if self.values.size == 0:
+            return out
+        above: Floats = (1 - self.quantile) * (draws @ self.totals)
+        # some millions of numbers at a time
+        step = max(1, 4_000_000 // self.values.size)
+        for first in range(0, len(draws), step):
+            part = slice(first, first + step)
+            reached = np.cumsum(draws[part][:, self.slices] * self.weights, axis=1)
+            beyond = reached <= above[part, None] * (1 + 1e-12)
+            place = np.minimum(beyond.sum(axis=1), self.values.size - 1)
+            out[part] = self.values[place]
+        return out

@@ -1,0 +1,55 @@
+"""S1 to S12 of incidents.md, from files: the planted first cause, its share, what follows, and who is not accused."""
+
+import os
+
+import pytest
+
+from .scenarios import SHARE, outcome
+
+PLANTED = ("S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S11", "S12")
+SEEDS = int(os.environ.get("TENFOLD_SEEDS", "50"))
+
+
+@pytest.mark.parametrize("name", ["S1", "S6", "S8", "S9", "S10"])
+def test_the_planted_cause_comes_first(name):
+    """One seed of the quick run, at a tenth of the requests or so; the others and the shares are in the full one."""
+    found = outcome(name, 0, requests=5000)
+    assert found.is_right, found.found.as_dict()
+    if name == "S8":
+        assert found.consequences == {4: 6, 7: 6}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", PLANTED)
+def test_causes_and_shares_over_seeds(name, record_property):
+    """Right first cause in at least 95 %; shares of TTFT and TPOT within 0.1 in as many."""
+    found = [outcome(name, seed) for seed in range(SEEDS)]
+    right = sum(one.is_right for one in found)
+    misses = [one.misses() for one in found]
+    near = sum(all(abs(miss) <= SHARE for miss in each.values()) for each in misses)
+    worst = max((abs(miss) for each in misses for miss in each.values()), default=0.0)
+    record_property("first cause right", right)
+    record_property("shares near", near)
+    record_property("worst share", worst)
+    assert right >= 0.95 * SEEDS, [one.found.as_dict()["causes"] for one in found if not one.is_right]
+    if name == "S8":
+        marked = sum(one.consequences == {4: 6, 7: 6} for one in found)
+        record_property("consequences marked", marked)
+        assert marked >= 0.95 * SEEDS
+    assert near >= 0.95 * SEEDS, [each for each in misses if any(abs(miss) > SHARE for miss in each.values())]
+
+
+@pytest.mark.full
+def test_nobody_is_accused_where_nothing_changed(record_property):
+    """At most 2 of 50: a shift is declared at the 99 % level."""
+    accused = [seed for seed in range(SEEDS) if not outcome("S9", seed).is_right]
+    record_property("accused", len(accused))
+    assert len(accused) <= 0.04 * SEEDS, accused
+
+
+@pytest.mark.full
+def test_another_model_is_refused():
+    for seed in range(SEEDS):
+        found = outcome("S10", seed, requests=5000).found
+        assert found.verdict == "refused"
+        assert "model" in (found.refused or "")
