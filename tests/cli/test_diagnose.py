@@ -88,7 +88,7 @@ def test_a_cause_is_explained_with_what_to_do(run):
     assert (code, err) == (0, "")
     assert out.startswith("Explained: longer answers (search), ")
     assert "\nbefore  900 requests, 2026-09-08 00:00 to 2026-09-08 00:15 UTC" in out
-    share = r"^1  Step 2, longer or shorter answers \(search\) +\d+ % \[\d+, \d+\] of the output shift"
+    share = r"^1  Step 2, longer answers \(search\) +\d+ % \[\d+, \d+\] of the output shift"
     assert re.search(share, out, re.MULTILINE)
     assert "(no change)" in out
     assert "not separable  3 prefix cache (needs cache_read_tokens)" in out
@@ -111,7 +111,7 @@ def test_the_page_needs_no_network(as_json, tmp_path):
     found = as_json("diagnose", "--before", BEFORE, "--after", LONGER, "--out", page)
     assert found["out"] == str(page)
     html = page.read_text(encoding="utf-8")
-    assert "Explained: longer or shorter answers (search)" in html
+    assert "Explained: longer answers (search)" in html
     assert html.count("<svg") == 3
     assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", html)
 

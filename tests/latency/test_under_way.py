@@ -47,4 +47,4 @@ def test_counts_are_those_of_a_look_at_every_other_request():
         assert np.isclose(found.decoding[one], sum(shared.values()) / span, atol=1e-5)
         assert np.isclose(found.context[one], sum(shared[o] * held[o] for o in others) / span, atol=1e-3)
         tokens = sum(window.input[o] for o in others if first[one] < first[o] <= end[one])
-        assert np.isclose(found.prefill_per_s[one], tokens / span)
+        assert np.isclose(found.between[one], tokens / (window.output[one] - 1))

@@ -21,11 +21,13 @@ class Shift:
         before: In the window before; seconds, or tokens for ``output``.
         after: In the window after.
         change: After less before, with its interval.
+        burst_slices: Pieces of time, of 40, that it all sits in; 0: it is not a burst.
     """
 
     before: float
     after: float
     change: Interval
+    burst_slices: int = 0
 
     @property
     def is_change(self) -> bool:
@@ -197,6 +199,7 @@ def _shift(name: str, one: Shift) -> dict[str, Any]:
         "after": one.after * scale,
         "change": {"low": low, "mid": mid, "high": high},
         "is_change": one.is_change,
+        "burst_slices": one.burst_slices,
     }
 
 

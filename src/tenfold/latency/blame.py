@@ -11,7 +11,7 @@ import numpy as np
 
 from tenfold.latency.counterfactual import PROMPTS
 from tenfold.latency.facts import Facts
-from tenfold.latency.guilty import Guilty
+from tenfold.latency.guilty import CACHE, Guilty
 from tenfold.latency.load import Work
 from tenfold.latency.records import Finding, Floats
 
@@ -21,6 +21,8 @@ _LEAST_PART, _LEAST_LOG = 0.15, 0.03
 _ORGANIC = 0.08
 # Wait at equal load that is so much longer, as a log, is the scheduler's doing and not the load's.
 _SCHEDULER = 0.3
+# KV cache in use at equal load is so much more, as a log, where an engine has less of it.
+_SMALLER = 0.2
 # Retries that began so long before the others, in seconds, did not come of them.
 _SLACK_S = 120.0
 _PRESSURE = ("kv_exhausted", "queueing", "imbalance")
@@ -69,17 +71,18 @@ def load_of(guilty: Guilty, facts: Facts, work: Work, rate_log: float) -> Load:
         Who, with the weights of their parts.
     """
     pressure = guilty.of(*_PRESSURE)
-    retries, fresh, broken = guilty.of(*_RETRIES), guilty.of("new_client"), guilty.of("cache_broken", "cache_diluted")
-    # more traffic fills the cache: hits of everybody fall, at no place in particular
-    is_evicted = (
+    retries, fresh, broken = guilty.of(*_RETRIES), guilty.of("new_client"), guilty.of(*CACHE)
+    slow, changed = guilty.of("slow_host", "drift"), guilty.of("version", "limit", "cohort", "warm_up")
+    # more traffic, or a smaller cache, throws prefixes out: hits of everybody fall, at no place in particular
+    is_everybody = (
         broken is not None
         and broken.kind == "cache_broken"
         and not broken.who
         and not np.isfinite(broken.measures.get("break_tokens", np.nan))
-        and pressure is not None
-        and (pressure.kind == "kv_exhausted" or rate_log >= _ORGANIC)
     )
-    evicted = broken if is_evicted else None
+    is_smaller = is_everybody and changed is not None and changed.measures.get("kv_at_equal_load", 0) >= _SMALLER
+    is_fuller = pressure is not None and (pressure.kind == "kv_exhausted" or rate_log >= _ORGANIC)
+    evicted = broken if is_everybody and (is_smaller or is_fuller) else None
     scheduler = next((one for one in guilty.all if one.measures.get("queue_at_equal_load", 0) >= _SCHEDULER), None)
     if scheduler is not None:
         return Load(((scheduler, 1.0),), (), (), pressure, evicted)
@@ -87,18 +90,17 @@ def load_of(guilty: Guilty, facts: Facts, work: Work, rate_log: float) -> Load:
     fresh_log = 0.0 if fresh is None else fresh.measures.get("new_client_log_change", 0.0)
     lost = guilty.of("lost_host", "scaled")
     lost_log = 0.0 if lost is None else -lost.measures.get("capacity_log_change", 0.0)
-    slow, changed = guilty.of("slow_host", "drift"), guilty.of("version", "limit", "cohort", "warm_up")
     organic = rate_log - retry_log - fresh_log
     prompt, answer = facts.after.prefill_residual, facts.after.decode_residual
     # finding, what it adds to the time of prompts, and to answers being written
     table = [
         (lost, lost_log, lost_log),
         (slow, _slower(slow, prompt), _slower(slow, answer)),
-        (changed, _slower(changed, prompt), _slower(changed, answer)),
+        (changed, work.prompt_cache if is_smaller else _slower(changed, prompt), _slower(changed, answer)),
         (guilty.of("mix"), work.prompt_mix, work.answer_mix),
         (guilty.of("input_length"), work.prompt_within, 0.0),
         (guilty.of("output_length"), 0.0, work.answer_within),
-        (None if is_evicted else broken, work.prompt_cache, 0.0),
+        (broken if evicted is None else None, work.prompt_cache, 0.0),
         (fresh, fresh_log, fresh_log),
         (retries, retry_log, retry_log),
         (pressure, organic if organic >= _ORGANIC else 0.0, organic if organic >= _ORGANIC else 0.0),

@@ -15,7 +15,7 @@ import numpy as np
 from tenfold.latency.answers import Cause, Shift
 from tenfold.latency.blame import Load, parts_of_load
 from tenfold.latency.counterfactual import ANSWERS, PROMPTS, Shares
-from tenfold.latency.guilty import Guilty
+from tenfold.latency.guilty import CACHE, Guilty
 from tenfold.latency.kinds import KINDS
 from tenfold.latency.records import Component, Finding, Interval
 
@@ -101,7 +101,7 @@ def _give_load(
 def _owners(guilty: Guilty, part: str, component: Component) -> list[tuple[Finding, float]]:
     """Give the findings that a part belongs to, with their shares of it."""
     if part == "cache":
-        kinds: tuple[str, ...] = ("cache_broken", "cache_diluted")
+        kinds: tuple[str, ...] = CACHE
     elif part == "mix":
         kinds = ("mix",)
     elif part == "new clients":

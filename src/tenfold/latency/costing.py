@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from tenfold.latency.guilty import CACHE
 from tenfold.latency.records import Finding, Floats, Pair
 from tenfold.money import PUSD_PER_USD, shown
 from tenfold.prices import PriceBook
@@ -33,7 +34,7 @@ def cost_words(one: Finding, pair: Pair, uncached_back: Floats, book: PriceBook 
     if call is None or not all(pair.billed):
         return None
     back = dict(call)
-    if one.kind in ("cache_broken", "cache_diluted"):
+    if one.kind in CACHE:
         used = after.ok & np.isfinite(after.input)
         back["cache_read_tokens"] = max(call["input_tokens"] - round(float(uncached_back[used].mean())), 0)
     elif one.kind in ("input_length", "output_length"):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tenfold.latency.cells import Kinds, Weights, kinds_of, ranked, weights_of
-from tenfold.latency.facts import SLICES, Facts
+from tenfold.latency.facts import SLICES, Derived, Facts
 from tenfold.latency.records import Codes, Component, Floats, Interval, Ints, Mask, Pair
 from tenfold.latency.tails import Tail, draws_of
 
@@ -25,6 +25,8 @@ PROMPTS, ANSWERS = "prompts", "answers"
 _CACHE, _MIX, _WITHIN, _NEW = "cache", "mix", "within", "new clients"
 # Rows of a group before, from which its residuals are mapped to its own.
 _LEAST = 30
+# Parts by rank, within which what goes with the ranked is put back.
+_RANKS = 5
 # Quantile of the load before; above it the window before cannot say how load acts.
 _KNOWN_LOAD = 0.995
 
@@ -93,7 +95,13 @@ class Counterfactual:
             The weights.
         """
         before, after = self.pair.windows
-        lengths = (before.input, after.input) if component == "ttft" else (before.output, after.output)
+        if component != "ttft":
+            lengths = before.output, after.output
+        elif self.parts.cache:
+            lengths = before.input, after.input
+        else:
+            # what takes time is what no cache holds, and where the cache did not change that is a matter of the prompt
+            lengths = self.facts.before.uncached, self.facts.after.uncached
         known = [np.isfinite(column) for column in self._columns(component)]
         return weights_of(self.kinds, lengths, (known[0], known[1] & ~self.fresh))
 
@@ -169,13 +177,21 @@ class Counterfactual:
 
         return names, weight
 
-    def _residuals(self, component: Component, residuals: tuple[Floats, Floats]) -> dict[str, tuple[Mask, Floats]]:
-        """Residuals of each group put back: by replica and structured output, each row in one group only."""
+    def _residuals(
+        self, component: Component, residuals: tuple[Floats, Floats], expected: tuple[Floats, ...]
+    ) -> dict[str, tuple[Mask, Floats]]:
+        """Residuals of each group put back, each row in one group only.
+
+        They are mapped among requests of the same replica and structure, and of a like rank in expected time.
+        """
         left = np.ones(self.pair.after.size, np.bool_)
         found: dict[str, tuple[Mask, Floats]] = {}
-        cells = tuple(
-            _alike(window.is_structured, derived.replica)
-            for window, derived in zip(self.pair.windows, self.facts.windows, strict=True)
+        cells = _within(
+            tuple(
+                _alike(window.is_structured, derived.replica)
+                for window, derived in zip(self.pair.windows, self.facts.windows, strict=True)
+            ),
+            expected,
         )
         for name, rows, components in self.parts.residuals:
             if component in components and (rows & left).any():
@@ -188,7 +204,11 @@ class Counterfactual:
     def _ttft(self) -> _Moves:
         before, after = self.facts.windows
         names, weight = self._weighting("ttft")
-        groups = self._residuals("ttft", (before.prefill_residual, after.prefill_residual))
+        groups = self._residuals(
+            "ttft",
+            (before.prefill_residual, after.prefill_residual),
+            tuple(self.facts.prefill.expected(one.uncached, one.under.at_start) for one in (before, after)),
+        )
         whole = np.zeros(after.slice.size, np.int64), np.zeros(before.slice.size, np.int64)
         wait = np.zeros(after.slice.size)
         calm = wait
@@ -222,19 +242,28 @@ class Counterfactual:
     def _tpot(self) -> _Moves:
         before, after = self.facts.windows
         names, weight = self._weighting("tpot")
-        groups = self._residuals("tpot", (before.decode_residual, after.decode_residual))
+        paces = tuple(self.facts.decode.expected(*_columns_of(one)) for one in (before, after))
+        groups = self._residuals(
+            "tpot",
+            (before.decode_residual, after.decode_residual),
+            paces,
+        )
         # short answers meet few prompts, or many a second: like is compared with like
         long = _octave(self.pair.after.output), _octave(self.pair.before.output)
-        columns = [(one.under.decoding, one.under.context, one.under.prefill_per_s) for one in (after, before)]
+        columns = [_columns_of(one) for one in (after, before)]
         loads = [np.where(np.isfinite(after.tpot_s), each, np.nan) for each in columns[0]]
         calm = [np.where(np.isfinite(before.tpot_s), each, np.nan) for each in columns[1]]
-        back_loads = [ranked(new, old, long) for new, old in zip(loads, calm, strict=True)]
+        # what goes together in a window differs between them: each is put back among requests of a like first
+        alike = _within(long, (loads[0], calm[0]))
+        back_loads = [
+            ranked(new, old, cells) for new, old, cells in zip(loads, calm, (long, alike, alike), strict=True)
+        ]
         # what lies beyond what the window before knew goes with the part that took it there
         beyond = {PROMPTS: _beyond(tuple(loads[2:]), tuple(calm[2:]))}
         beyond[ANSWERS] = _beyond(tuple(loads[:2]), tuple(calm[:2])) & ~beyond[PROMPTS]
         strange = np.where(beyond[PROMPTS] | beyond[ANSWERS], after.decode_residual, np.nan)
         calm_residual = ranked(strange, before.decode_residual, long)
-        calmed = _as_scattered(after.decode_residual, before.decode_residual, long)
+        calmed = _as_scattered(after.decode_residual, before.decode_residual, _within(long, paces[::-1]))
         decode = self.facts.decode
 
         def make(back: frozenset[str]) -> tuple[Floats, Floats]:
@@ -280,6 +309,20 @@ def _as_scattered(after: Floats, before: Floats, cells: tuple[Ints, Ints]) -> Fl
     if spreads[0] > spreads[1]:
         return after
     return ranked(after - middles[0], before - middles[1], cells) + middles[0]
+
+
+def _within(cells: tuple[Ints, ...], values: tuple[Floats, ...]) -> tuple[Ints, Ints]:
+    """Divide cells by the rank of values, each side's among its own."""
+    out: list[Ints] = []
+    for cell, value in zip(cells, values, strict=True):
+        known = value[np.isfinite(value)]
+        edges = np.quantile(known, np.arange(1, _RANKS) / _RANKS) if known.size else np.zeros(0)
+        out.append(cell * _RANKS + np.searchsorted(edges, np.nan_to_num(value)))
+    return out[0], out[1]
+
+
+def _columns_of(one: Derived) -> tuple[Floats, Floats, Floats]:
+    return one.under.decoding, one.under.context, one.under.between
 
 
 def _octave(tokens: Floats) -> Ints:

@@ -226,12 +226,18 @@ def look(pair: Pair, facts: Facts, moved: dict[str, Shift]) -> tuple[Finding, ..
     return (
         *s1_split.look(pair, facts, moved),
         *s2_lengths.look(pair, facts, fresh),
-        *s3_cache.look(pair, facts),
+        *(_kept(one, moved) for one in s3_cache.look(pair, facts)),
         *s4_scheduling.look(pair, facts),
         *s5_deploy.look(pair, facts),
         *s6_hardware.look(pair, facts),
         *upstream,
     )
+
+
+def _kept(one: Finding, moved: dict[str, Shift]) -> Finding:
+    """Keep a cache that holds more as a cause only where the first token came sooner."""
+    is_sooner = "ttft" in moved and moved["ttft"].change.high < 0
+    return replace(one, kind="", status="innocent") if one.kind == "cache_gained" and not is_sooner else one
 
 
 def _rate_log(pair: Pair) -> float:

@@ -141,7 +141,7 @@ def loads_of(pair: Pair, facts: Facts) -> Loads:
     coarse = _banded(under, tuple(np.arange(1, 8) / 8))
     length = [np.floor(2 * np.log2(np.maximum(np.nan_to_num(one.uncached), 0) + 1)) for one in facts.windows]
     beside = _banded([one.in_flight_decode for one in facts.windows], tuple(np.arange(1, 8) / 8))
-    rate = _banded([one.prefill_per_s for one in facts.windows], (0.5, 0.8))
+    rate = _banded([one.between for one in facts.windows], (0.5, 0.8))
     return Loads(
         queue=_joined(fine, ahead),
         prefill=_joined(coarse, ahead, length),

@@ -49,9 +49,9 @@ class Derived(NamedTuple):
         return self.under.decoding
 
     @property
-    def prefill_per_s(self) -> Floats:
-        """Uncached prompt tokens a second of others meanwhile."""
-        return self.under.prefill_per_s
+    def between(self) -> Floats:
+        """Uncached prompt tokens of others that its steps had to compute beside, an output token of its own."""
+        return self.under.between
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ def facts_of(pair: Pair, quantile: float) -> Facts:
         one._replace(
             prefill_residual=_log_ratio(one.service_s, prefill.expected(one.uncached, one.under.at_start)),
             decode_residual=_log_ratio(
-                one.tpot_s, decode.expected(one.under.decoding, one.under.context, one.under.prefill_per_s)
+                one.tpot_s, decode.expected(one.under.decoding, one.under.context, one.under.between)
             ),
         )
         for one in raw

@@ -10,6 +10,8 @@ from tenfold.latency.counterfactual import Parts
 from tenfold.latency.kinds import KINDS
 from tenfold.latency.records import Component, Finding, Mask, Pair
 
+# Kinds that are about what the cache held.
+CACHE = ("cache_broken", "cache_diluted", "cache_gained")
 _HELD = ("slow_host", "drift", "front_end", "idle_clocks", "version", "limit", "warm_up", "cohort", "scaled")
 
 
@@ -49,7 +51,7 @@ class Guilty:
                 rows = np.ones(self.pair.after.size, np.bool_) if one.rows is None else one.rows
                 residuals.append((f"{kind} {at}", rows, _components(one)))
         return Parts(
-            cache=self.of("cache_broken", "cache_diluted") is not None,
+            cache=self.of(*CACHE) is not None,
             mix=self.of("mix") is not None,
             within=self.of("input_length", "output_length") is not None,
             new_clients=None if fresh is None else fresh.rows,

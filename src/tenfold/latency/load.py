@@ -80,7 +80,7 @@ def work_changes(pair: Pair, facts: Facts, kinds: Kinds, uncached_back: Floats, 
 def _between(one: Derived, facts: Facts) -> float:
     """Log of what prompts add to the time a token."""
     under = one.under
-    with_prompts = facts.decode.expected(under.decoding, under.context, under.prefill_per_s)
+    with_prompts = facts.decode.expected(under.decoding, under.context, under.between)
     without = facts.decode.expected(under.decoding, under.context, np.zeros(under.decoding.size))
     everything = np.ones(without.size, np.bool_)
     return _log(_mean(with_prompts, everything), _mean(without, everything))

@@ -83,7 +83,7 @@ class Decode:
     """Time an output token, in seconds.
 
     Args:
-        weights: Of 1, answers beside it, tokens that these hold, and uncached prompt tokens a second.
+        weights: Of 1, answers beside it, tokens that these hold, and uncached prompt tokens in a step.
         edges: Answers beside it at the middle of each bin.
         centre: Median log of measured over straight lines in it.
         low: Least that is expected, in seconds.
@@ -105,7 +105,7 @@ class Decode:
         Returns:
             The model.
         """
-        columns = (under.decoding, under.context, under.prefill_per_s)
+        columns = (under.decoding, under.context, under.between)
         known = np.isfinite(tpot_s) & (tpot_s > 0)
         for column in columns:
             known &= np.isfinite(column)
@@ -120,18 +120,18 @@ class Decode:
         edges, centre = _centred(under.decoding[keep], np.log(tpot / lines))
         return cls(weights, edges, centre, max(low, 1e-9))
 
-    def expected(self, decoding: Floats, context: Floats, prefill_per_s: Floats) -> Floats:
+    def expected(self, decoding: Floats, context: Floats, between: Floats) -> Floats:
         """Give the seconds that the window before would have taken.
 
         Args:
             decoding: Answers being written beside it.
             context: Tokens that these hold.
-            prefill_per_s: Uncached prompt tokens a second beside it.
+            between: Uncached prompt tokens beside it, an output token.
 
         Returns:
             Seconds.
         """
-        lines = np.maximum(_answer_terms(decoding, context, prefill_per_s) @ self.weights, self.low)
+        lines = np.maximum(_answer_terms(decoding, context, between) @ self.weights, self.low)
         return lines * np.exp(np.interp(decoding, self.edges, self.centre))
 
     def token_s(self, context: Floats) -> Floats:
@@ -150,8 +150,8 @@ def _prompt_terms(uncached: Floats, beside: Floats) -> Floats:
     return np.column_stack([np.ones(uncached.size), uncached, uncached * uncached, beside, uncached * beside])
 
 
-def _answer_terms(decoding: Floats, context: Floats, prefill_per_s: Floats) -> Floats:
-    return np.column_stack([np.ones(decoding.size), decoding, context, prefill_per_s])
+def _answer_terms(decoding: Floats, context: Floats, between: Floats) -> Floats:
+    return np.column_stack([np.ones(decoding.size), decoding, context, between])
 
 
 def _sample(known: Mask) -> Ints:

@@ -14,6 +14,9 @@ from tenfold.latency.tails import Tail, draws_of
 
 # 99 % for the three components together: two-sided 0.01/3 of Student's t with 39 degrees of freedom (40 slices).
 _T = 3.13
+# A burst: so many times the value before, in at most so many pieces of time, in each of which at least this share and
+# number of requests lie above the quantile before, and so many times the share of any piece before.
+_BURST_RATIO, _BURST_SLICES, _BURST_SHARE, _BURST_COUNT, _BURST_TIMES = 1.5, 4, 0.1, 10, 3.0
 # A shift below this share of the value is none that anybody is paged for.
 _LEAST = 0.05
 
@@ -44,8 +47,41 @@ def shifts(pair: Pair, facts: Facts) -> dict[str, Shift]:
             for values, derived in ((old, facts.before), (new, facts.after))
         ]
         if all(tail.values.size for tail in tails):
-            found[name] = shift_of(*tails)
+            one = shift_of(*tails)
+            if not one.is_change and one.after >= _BURST_RATIO * one.before:
+                one = _burst(one, (old, new), facts) or one
+            found[name] = one
     return found
+
+
+def _burst(one: Shift, columns: tuple[Floats, Floats], facts: Facts) -> Shift | None:
+    """Tell a burst: a few pieces of time after are slow as none was before, and they alone make the tail.
+
+    Drawn with replacement such a piece is in or out, and the interval is as wide as the burst is high. The question is
+    then not whether the window is slow, but whether those pieces are, and they are judged by their requests.
+    """
+    slow = [values > one.before for values in columns]
+    known = [np.isfinite(values) for values in columns]
+    shares: list[Floats] = []
+    counts: list[Floats] = []
+    for each, there, derived in zip(slow, known, facts.windows, strict=True):
+        counts.append(np.bincount(derived.slice[each], minlength=SLICES).astype(np.float64))
+        shares.append(counts[-1] / np.maximum(np.bincount(derived.slice[there], minlength=SLICES), 1))
+    burst = (shares[1] >= max(_BURST_SHARE, _BURST_TIMES * float(shares[0].max()))) & (counts[1] >= _BURST_COUNT)
+    if not 0 < int(burst.sum()) <= _BURST_SLICES:
+        return None
+    if float(counts[1][burst].sum()) < (1 - facts.quantile) * int(known[1].sum()):
+        return None
+    old, new = (_by_rank(values[there], facts.quantile) for values, there in zip(columns, known, strict=True))
+    change = Interval(new[0] - old[1], one.after - one.before, new[1] - old[0])
+    return Shift(one.before, one.after, change, int(burst.sum())) if change.low > 0 else None
+
+
+def _by_rank(values: Floats, quantile: float) -> tuple[float, float]:
+    """Give a quantile's interval by ranks, requests taken as independent (binomial, normal approximation)."""
+    spread = _T * float(np.sqrt(quantile * (1 - quantile) / values.size))
+    low, high = np.quantile(values, (max(quantile - spread, 0.0), min(quantile + spread, 1.0)))
+    return float(low), float(high)
 
 
 def shift_of(before: Tail, after: Tail) -> Shift:

@@ -17,7 +17,8 @@ class UnderWay(NamedTuple):
         at_start: Others whose answer was being written when its prompt was scheduled.
         decoding: Others whose answer was being written, on average over the time of its own.
         context: Tokens held by them, on average over that time.
-        prefill_per_s: Uncached prompt tokens of others whose first token came in that time, a second.
+        between: Uncached prompt tokens of others whose first token came in that time, an output token of its own: every
+            step gives it one, so that is what its steps had to compute beside.
         span_s: Seconds of its own answer.
     """
 
@@ -25,12 +26,14 @@ class UnderWay(NamedTuple):
     at_start: Floats
     decoding: Floats
     context: Floats
-    prefill_per_s: Floats
+    between: Floats
     span_s: Floats
 
 
 def under_way(window: Window, uncached: Floats) -> UnderWay:
     """Count what else was under way, replica by replica; all is one replica where the log names none.
+
+    Where the log has the engine's own count (``running``), what it holds beyond the log's requests is added.
 
     Args:
         window: The window.
@@ -93,10 +96,40 @@ def _of_replica(out: UnderWay, window: Window, times: _Times, uncached: Floats, 
         target[rows] = np.maximum((begun - ended) / safe - weight, 0.0)
     # a prompt that nobody waited for to its end is not known to have been computed
     tokens = np.where(window.ok[rows] | (span > 0), np.nan_to_num(uncached[rows]), 0.0)
+    if window.running is not None:
+        _add_unseen(out, window.running[rows], rows, (arrival, scheduled, first, end), held)
     order = np.argsort(first, kind="stable")
     total = np.concatenate(([0.0], np.cumsum(tokens[order])))
     arrived = total[_up_to(firsts, end, "right")] - total[_up_to(firsts, first, "right")]
-    out.prefill_per_s[rows] = arrived / safe
+    out.between[rows] = arrived / np.maximum(window.output[rows] - 1, 1.0)
+
+
+def _add_unseen(
+    out: UnderWay, running: Floats, rows: Ints, times: tuple[Floats, Floats, Floats, Floats], held: Floats
+) -> None:
+    """Add what the engine counted and the log does not show: answers being written that nobody waits for any more.
+
+    The gap between the engine's count when a request arrived and the log's is averaged over the arrivals in a span.
+    """
+    arrival, scheduled, first, end = times
+    known = np.flatnonzero(np.isfinite(running))
+    if known.size == 0:
+        return
+    seen = _up_to(np.sort(first), arrival[known], "right") - _up_to(np.sort(end), arrival[known], "right")
+    order = np.argsort(arrival[known], kind="stable")
+    at, gap = arrival[known][order], (running[known] - seen)[order]
+    total = np.concatenate(([0.0], np.cumsum(gap)))
+    since, until = _up_to(at, first, "right"), _up_to(at, end, "right")
+    latest = gap[np.maximum(until - 1, 0)]
+    count = until - since
+    mean = np.where(count > 0, (total[until] - total[since]) / np.maximum(count, 1), latest)
+    more = np.maximum(mean, 0.0)
+    each = np.where(
+        out.decoding[rows] > 0, out.context[rows] / np.maximum(out.decoding[rows], 1e-9), float(held.mean())
+    )
+    out.decoding[rows] += more
+    out.context[rows] += more * each
+    out.at_start[rows] += np.maximum(gap[np.maximum(_up_to(at, scheduled, "right") - 1, 0)], 0.0)
 
 
 def _up_to(sorted_times: Floats, at: Floats, side: Literal["left", "right"]) -> Ints:

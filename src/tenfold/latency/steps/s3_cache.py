@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tenfold.latency.callers import applications, joint
+from tenfold.latency.cells import kinds_of
 from tenfold.latency.facts import Facts
 from tenfold.latency.load import first_attempts
 from tenfold.latency.records import Codes, Finding, Floats, Interval, Labels, Mask, Pair
@@ -35,6 +36,8 @@ _MOST = 0.8
 # how much more of it is in use (a broken cache holds somewhat more, but loses the same at any load).
 _EVICTED = 2.0
 _FULLER = 1.3
+# Prompts so much longer, that read at least this much of what they read before.
+_LONGER, _AS_MUCH = 1.2, 0.95
 # Best cohorts of a column that are tested; their interval is widened by all that could have been.
 _TESTED = 6
 
@@ -72,7 +75,7 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
         facts: What is known of them.
 
     Returns:
-        One finding: ``cache_broken``, ``cache_diluted``, innocent, or not separable.
+        One finding: ``cache_broken``, ``cache_diluted``, ``cache_gained``, innocent, or not separable.
 
     Source:
         serving.md 12, step 3; incidents.md, section A.
@@ -88,8 +91,9 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
                 missing=("cache_read_tokens",),
             ),
         )
-    everyone = _cohort(reads, "", "", np.ones(pair.after.size, bool), ALPHA)
-    cohorts = [everyone, *_cohorts(pair, reads)]
+    judged = ~_only_longer(pair, reads)
+    everyone = _cohort(reads, "", "", judged, ALPHA)
+    cohorts = [everyone, *_cohorts(pair, reads, judged)]
     accused = [one for one in cohorts if one.is_significant]
     measures = _overall(pair, reads, everyone)
     if not accused:
@@ -97,6 +101,26 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
     most = max(one.lost for one in accused)
     worst = min((one for one in accused if one.lost >= HOLDS * most), key=lambda one: int(one.rows.sum()))
     return (_accuse(pair, facts, reads, worst, measures),)
+
+
+def _only_longer(pair: Pair, reads: _Reads) -> Mask:
+    """Tell requests of tenants and routes whose prompts grew behind what is read as before (I33).
+
+    Their hit rate falls, and no cache broke.
+    """
+    kinds = kinds_of(pair)
+    many = len(kinds.names)
+    means: list[tuple[Floats, Floats]] = []
+    for (read, asked, _), kind, known in zip(
+        (reads.hit.before, reads.hit.after), (kinds.before, kinds.after), reads.known, strict=True
+    ):
+        count = np.maximum(np.bincount(kind[known], minlength=many), 1)
+        means.append(
+            (np.bincount(kind[known], read[known], many) / count, np.bincount(kind[known], asked[known], many) / count)
+        )
+    (read_before, asked_before), (read_after, asked_after) = means
+    grew = (asked_before > 0) & (asked_after >= _LONGER * asked_before) & (read_after >= _AS_MUCH * read_before)
+    return grew[kinds.after]
 
 
 def _reads(pair: Pair, facts: Facts) -> _Reads | None:
@@ -147,9 +171,9 @@ def _cohort(reads: _Reads, column: str, name: str, rows: Mask, alpha: float) -> 
     return _Cohort(column, name, rows, change, -float(reads.hit.excess[rows].sum()), fell or froze)
 
 
-def _cohorts(pair: Pair, reads: _Reads) -> list[_Cohort]:
+def _cohorts(pair: Pair, reads: _Reads, judged: Mask) -> list[_Cohort]:
     """Test the cohorts that lost most, column by column."""
-    loss, asked = -reads.hit.excess, np.where(reads.hit.common, reads.hit.after[1], 0.0)
+    loss, asked = (np.where(judged, each, 0.0) for each in (-reads.hit.excess, reads.hit.common * reads.hit.after[1]))
     eligible: list[tuple[str, str, Mask]] = []
     total = 0
     for column in ("client", "application", "tenant", "route"):
@@ -158,12 +182,12 @@ def _cohorts(pair: Pair, reads: _Reads) -> list[_Cohort]:
             continue
         place, count = labels.codes + 1, len(labels.names) + 1
         lost, tokens = (np.bincount(place, weight, count) for weight in (loss, asked))
-        share = np.bincount(place, minlength=count) / max(pair.after.size, 1)
+        share = np.bincount(place[judged], minlength=count) / max(pair.after.size, 1)
         large = np.flatnonzero((share >= LEAST_ROWS) & (tokens > 0))
         large = large[large > 0]
         total += large.size
         tested = large[np.argsort(-lost[large], kind="stable")][:_TESTED]
-        eligible += [(column, labels.names[code - 1], labels.codes == code - 1) for code in tested.tolist()]
+        eligible += [(column, labels.names[code - 1], (labels.codes == code - 1) & judged) for code in tested.tolist()]
     return [_cohort(reads, column, name, rows, ALPHA / max(total, 1)) for column, name, rows in eligible]
 
 
@@ -198,6 +222,7 @@ def _innocent(measures: dict[str, float], everyone: _Cohort) -> Finding:
         evidence.append("the overall rate fell by mix alone: no kind of request lost what it had")
     elif change.low > 0 and change.mid >= LEAST_FALL:
         evidence.append(f"the cache got better: {-everyone.lost:,.0f} more tokens read from it")
+        return Finding(STEP, "cache_gained", "guilty", tuple(evidence), measures, change, "change of the hit rate")
     return Finding(STEP, "", "innocent", tuple(evidence), measures, change, "change of the hit rate")
 
 
