@@ -125,3 +125,25 @@ def test_load_is_shared_as_a_queue_would():
     # far from saturation, and where the wait grows less than the load, in proportion to what each adds
     assert parts_of_load([0.2, 0.2], 1.1) == pytest.approx([0.5, 0.5])
     assert parts_of_load([0.3], 8.0) == [1.0]
+
+
+def test_lengths_that_hardly_meet_have_no_share():
+    """Prompts forty times as long: no request after is like one before, and nothing can be reweighted."""
+    before, after = world(set(), 1), world(set(), 2)
+    after["input"] = after["input"] * 40
+    after["ts_s"] = after["ts_s"] + 3600
+    pair = made_pair(before, after)
+    game = Counterfactual(pair, facts_of(pair, 0.99), Parts(within=True))
+    assert set(game.shares("ttft").parts) == {"prompts", "answers"}
+    assert game.apart["ttft"] < 0.3
+    assert "within" in game.shares("output").parts
+
+
+def test_answers_of_any_length_are_put_back_by_rank():
+    before, after = world(set(), 1), world(set(), 2)
+    before["output"], after["output"] = (np.random.default_rng(at).integers(20, 200, COUNT) for at in (3, 4))
+    after["output"] = after["output"] * 40.0
+    after["ts_s"] = after["ts_s"] + 3600
+    pair = made_pair(before, after)
+    shares = Counterfactual(pair, facts_of(pair, 0.99), Parts(within=True)).shares("output")
+    assert shares.parts["within"].mid == pytest.approx(1, abs=0.01)

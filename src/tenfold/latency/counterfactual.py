@@ -23,6 +23,9 @@ from tenfold.latency.tails import Tail, draws_of
 # Parts of the load: prompts that are waited for or come between, and answers written beside.
 PROMPTS, ANSWERS = "prompts", "answers"
 _CACHE, _MIX, _WITHIN, _NEW = "cache", "mix", "within", "new clients"
+# Share of requests before that the window after has like ones of, and effective sample size over the size (serving.md
+# 12, step 2): below, lengths hardly meet, and nothing can be reweighted.
+LEAST_OVERLAP = 0.3
 # Rows of a group before, from which its residuals are mapped to its own.
 _LEAST = 30
 # Parts by rank, within which what goes with the ranked is put back.
@@ -70,12 +73,15 @@ class Counterfactual:
         pair: The windows.
         facts: What is known of them.
         parts: Which parts may have moved.
+
+    ``apart`` holds, by component, the overlap of windows whose lengths hardly meet: theirs have no share there.
     """
 
     def __init__(self, pair: Pair, facts: Facts, parts: Parts) -> None:
         self.pair, self.facts, self.parts = pair, facts, parts
         self.kinds: Kinds = kinds_of(pair)
         self.fresh = np.zeros(pair.after.size, np.bool_) if parts.new_clients is None else parts.new_clients
+        self.apart: dict[Component, float] = {}
         self._uncached: Floats | None = None
 
     @property
@@ -162,10 +168,13 @@ class Counterfactual:
 
     def _weighting(self, component: Component) -> tuple[list[str], Callable[[frozenset[str]], Floats]]:
         names = [name for name, used in ((_MIX, self.parts.mix), (_WITHIN, self.parts.within)) if used]
+        size = self.pair.after.size
+        found = self.weights(component) if names else None
+        if found is not None and component != "output" and min(found.overlap, found.effective) < LEAST_OVERLAP:
+            self.apart[component] = min(found.overlap, found.effective)
+            names.clear()
         if self.fresh.any():
             names.append(_NEW)
-        size = self.pair.after.size
-        found = self.weights(component) if self.parts.mix or self.parts.within else None
 
         def weight(back: frozenset[str]) -> Floats:
             out = np.ones(size)
@@ -281,11 +290,15 @@ class Counterfactual:
         return _Moves((PROMPTS, ANSWERS, *names, *groups), make)
 
     def _output(self) -> _Moves:
+        """Give the lengths of answers themselves, which need no overlap: each goes to the length of its rank."""
         names, weight = self._weighting("output")
-        value = self._columns("output")[1]
+        before, after = self._columns("output")
+        known = ~self.fresh
+        lengths = ranked(np.where(known, after, np.nan), before, (self.kinds.after, self.kinds.before), _LEAST)
+        lengths = np.where(known, lengths, after)
 
         def make(back: frozenset[str]) -> tuple[Floats, Floats]:
-            return value, weight(back)
+            return (lengths if _WITHIN in back else after), weight(back - {_WITHIN})
 
         return _Moves(tuple(names), make)
 

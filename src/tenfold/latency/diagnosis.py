@@ -14,7 +14,7 @@ from tenfold.latency.answers import COMPONENTS, Cause, Diagnosis, Shift
 from tenfold.latency.blame import load_of
 from tenfold.latency.causes import causes_of
 from tenfold.latency.costing import cost_words
-from tenfold.latency.counterfactual import Counterfactual, Shares
+from tenfold.latency.counterfactual import LEAST_OVERLAP, Counterfactual, Shares
 from tenfold.latency.facts import Facts, facts_of
 from tenfold.latency.guilty import Guilty
 from tenfold.latency.load import work_changes
@@ -181,6 +181,8 @@ def diagnose_pair(pair: Pair, book: PriceBook | None = None) -> Diagnosis:
     load = load_of(guilty, facts, work, _rate_log(pair))
     causes, unexplained = causes_of(guilty, shares, moved, load)
     causes = tuple(_with_cost(one, guilty, game, book) for one in causes)
+    if game.apart:
+        common["notes"] = (*common["notes"], *(_apart_words(name, share) for name, share in game.apart.items()))
     most = max(_log(moved[name]) for name in components)
     deciding: dict[Component, float] = {
         name: unexplained[name] for name in components if _log(moved[name]) >= _MINOR * most
@@ -202,6 +204,13 @@ def diagnose_pair(pair: Pair, book: PriceBook | None = None) -> Diagnosis:
         refused=refused,
         next_measurements=_next_to_log(pair, findings) if verdict != "explained" else (),
         **common,
+    )
+
+
+def _apart_words(component: Component, share: float) -> str:
+    return (
+        f"No overlap: for {component} the lengths of both windows hardly meet ({share:.0%}; {LEAST_OVERLAP:.0%} is "
+        "needed), so what they moved of it can not be told; narrow both with --where"
     )
 
 

@@ -8,6 +8,7 @@ that these hold and with the prompts computed beside them (serving.md 3 and 6).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,20 +23,63 @@ _BINS = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prefill:
-    """Time of a prompt without its wait, in seconds.
+class Lines:
+    """A time as a weighted sum of terms, with what that leaves centred in bins of one of them; in seconds.
 
     Args:
-        weights: Of 1, uncached tokens, their square, answers beside it, and uncached tokens x answers.
-        edges: Uncached tokens at the middle of each bin.
-        centre: Median log of measured over straight lines in it.
-        low: Least that is expected, in seconds.
+        weights: Seconds a unit of each term.
+        edges: Middle of each bin.
+        centre: Median log of measured over the sum in it.
+        low: Least that is expected.
     """
 
     weights: Floats
     edges: Floats
     centre: Floats
     low: float
+
+    @classmethod
+    def fit(cls, terms: Floats, by: Floats, measured: Floats) -> Lines:
+        """Fit to requests; those with anything unknown, or no time, are left out.
+
+        Args:
+            terms: Terms of each request.
+            by: What the bins are of.
+            measured: Seconds.
+
+        Returns:
+            The fit; without any request a constant.
+        """
+        keep = _sample(np.isfinite(terms).all(axis=1) & np.isfinite(by) & np.isfinite(measured) & (measured > 0))
+        if keep.size == 0:
+            return cls(np.eye(1, terms.shape[1])[0], np.zeros(1), np.zeros(1), 1e-9)
+        weights = _relative_fit(terms[keep], measured[keep])
+        low = max(float(np.quantile(measured[keep], 0.001)), 1e-9)
+        lines = np.maximum(terms[keep] @ weights, low)
+        edges, centre = _centred(by[keep], np.log(measured[keep] / lines))
+        return cls(weights, edges, centre, low)
+
+    def at(self, terms: Floats, by: Floats) -> Floats:
+        """Give the time that the fit expects.
+
+        Args:
+            terms: Terms of each request.
+            by: What the bins are of.
+
+        Returns:
+            Seconds.
+        """
+        return np.maximum(terms @ self.weights, self.low) * np.exp(np.interp(by, self.edges, self.centre))
+
+
+class Prefill(NamedTuple):
+    """Time of a prompt without its wait.
+
+    Args:
+        lines: Of 1, uncached tokens, their square, answers beside it, and uncached tokens x answers.
+    """
+
+    lines: Lines
 
     @classmethod
     def fit(cls, uncached: Floats, service_s: Floats, beside: Floats) -> Prefill:
@@ -49,15 +93,7 @@ class Prefill:
         Returns:
             The model.
         """
-        keep = _sample(np.isfinite(uncached) & np.isfinite(service_s) & np.isfinite(beside) & (service_s > 0))
-        if keep.size == 0:
-            return cls(np.array([1.0, 0, 0, 0, 0]), np.zeros(1), np.zeros(1), 1e-9)
-        u, s, n = uncached[keep], service_s[keep], beside[keep]
-        weights = _relative_fit(_prompt_terms(u, n), s)
-        low = float(np.quantile(s, 0.001))
-        lines = np.maximum(_prompt_terms(u, n) @ weights, low)
-        edges, centre = _centred(u, np.log(s / lines))
-        return cls(weights, edges, centre, max(low, 1e-9))
+        return cls(Lines.fit(_prompt_terms(uncached, beside), uncached, service_s))
 
     def expected(self, uncached: Floats, beside: Floats) -> Floats:
         """Give the seconds that the window before would have taken.
@@ -69,30 +105,17 @@ class Prefill:
         Returns:
             Seconds.
         """
-        lines = np.maximum(_prompt_terms(uncached, beside) @ self.weights, self.low)
-        return lines * np.exp(np.interp(uncached, self.edges, self.centre))
-
-    @property
-    def token_s(self) -> float:
-        """Seconds an uncached token of a prompt."""
-        return max(float(self.weights[1]), 0.0)
+        return self.lines.at(_prompt_terms(uncached, beside), uncached)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decode:
-    """Time an output token, in seconds.
+class Decode(NamedTuple):
+    """Time an output token.
 
     Args:
-        weights: Of 1, answers beside it, tokens that these hold, and uncached prompt tokens in a step.
-        edges: Answers beside it at the middle of each bin.
-        centre: Median log of measured over straight lines in it.
-        low: Least that is expected, in seconds.
+        lines: Of 1, answers beside it, tokens that these hold, and uncached prompt tokens in a step.
     """
 
-    weights: Floats
-    edges: Floats
-    centre: Floats
-    low: float
+    lines: Lines
 
     @classmethod
     def fit(cls, tpot_s: Floats, under: UnderWay) -> Decode:
@@ -105,20 +128,7 @@ class Decode:
         Returns:
             The model.
         """
-        columns = (under.decoding, under.context, under.between)
-        known = np.isfinite(tpot_s) & (tpot_s > 0)
-        for column in columns:
-            known &= np.isfinite(column)
-        keep = _sample(known)
-        if keep.size == 0:
-            return cls(np.array([1.0, 0, 0, 0]), np.zeros(1), np.zeros(1), 1e-9)
-        terms = _answer_terms(*(column[keep] for column in columns))
-        tpot = tpot_s[keep]
-        weights = _relative_fit(terms, tpot)
-        low = float(np.quantile(tpot, 0.001))
-        lines = np.maximum(terms @ weights, low)
-        edges, centre = _centred(under.decoding[keep], np.log(tpot / lines))
-        return cls(weights, edges, centre, max(low, 1e-9))
+        return cls(Lines.fit(_answer_terms(under.decoding, under.context, under.between), under.decoding, tpot_s))
 
     def expected(self, decoding: Floats, context: Floats, between: Floats) -> Floats:
         """Give the seconds that the window before would have taken.
@@ -131,19 +141,7 @@ class Decode:
         Returns:
             Seconds.
         """
-        lines = np.maximum(_answer_terms(decoding, context, between) @ self.weights, self.low)
-        return lines * np.exp(np.interp(decoding, self.edges, self.centre))
-
-    def token_s(self, context: Floats) -> Floats:
-        """Give the seconds that a token of an answer costs the others beside it.
-
-        Args:
-            context: Tokens that the answer's request holds.
-
-        Returns:
-            Seconds.
-        """
-        return np.maximum(self.weights[1] + self.weights[2] * context, 0.0)
+        return self.lines.at(_answer_terms(decoding, context, between), decoding)
 
 
 def _prompt_terms(uncached: Floats, beside: Floats) -> Floats:
