@@ -60,7 +60,7 @@ _CACHE = {
     "I07": _one("production-stack#884: more replicas behind a router that knows no prefixes", 3, "cache_diluted", _ALL,
                 Side(Pattern(2.2), Engine(is_sticky=False, replicas=1)), also=(5,), engine={"replicas": 4},
                 event=("scale", "1 -> 4 replicas", "")),
-    "I08": _one("sglang#19746: a cache beside decoding: sooner first tokens, slower answers", 3, "cache_broken", _ALL,
+    "I08": _one("sglang#19746: a cache beside decoding: sooner first tokens, slower answers", 3, "cache_gained", _ALL,
                 Side(Pattern(6.0), Engine(prefix_cache=False)), also=(5,),
                 engine={"prefix_cache": True, "decode_speed": (0.36,) * 4}),
 }  # fmt: skip

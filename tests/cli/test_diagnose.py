@@ -14,11 +14,13 @@ import pytest
 
 from tenfold.cli import diagnose_screen
 from tenfold.cli.common import Screen
+from tenfold.errors import NotEvaluable
 from tenfold.latency import diagnosis, memory, preconditions, proposing
 from tenfold.latency.comparing import Comparison, Row
 from tenfold.latency.records import Interval
 from tenfold.latency.steps import s2_lengths, s3_cache, s4_scheduling, s6_hardware, s7_upstream
 from tenfold.latency.windows import Share
+from tenfold.reviewing import diagnosed
 from tenfold.store.schema import REQUESTS
 
 START = datetime(2026, 9, 8, tzinfo=UTC)
@@ -87,7 +89,7 @@ def test_a_cause_is_explained_with_what_to_do(run):
     code, out, err = run("diagnose", "--before", BEFORE, "--after", LONGER)
     assert (code, err) == (0, "")
     assert out.startswith("Explained: longer answers (search), ")
-    assert "\nbefore  900 requests, 2026-09-08 00:00 to 2026-09-08 00:15 UTC" in out
+    assert "\nbefore  900 requests, 2026-09-08 00:00:00 to 2026-09-08 00:15:00 UTC" in out
     share = r"^1  Step 2, longer answers \(search\) +\d+ % \[\d+, \d+\] of the output shift"
     assert re.search(share, out, re.MULTILINE)
     assert "(no change)" in out
@@ -116,12 +118,31 @@ def test_the_page_needs_no_network(as_json, tmp_path):
     assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", html)
 
 
+def test_the_answer_is_there_before_the_page_is_drawn(run, monkeypatch):
+    def fails(*_):
+        raise NotEvaluable("no page")
+
+    monkeypatch.setattr(diagnosed, "diagnosis_page", fails)
+    code, out, err = run("diagnose", "--before", BEFORE, "--after", LONGER, "--out", "x.html")
+    assert code == 3
+    assert out.startswith("Explained: longer answers (search), ")
+    assert "no page" in err
+
+
 def test_without_latencies_it_is_refused_with_the_columns_that_are_missing(run):
     code, out, err = run("diagnose", "--before", BEFORE, "--after", BARE)
     assert code == 3
     assert out.startswith("No diagnosis: ")
     assert "\nmeasure  log ttft_ms" in out
-    assert "ttft_ms" in err
+    assert err == "error: no diagnosis: why, and what would help, is said above\n"
+
+
+def test_whose_latencies_are_looked_at_is_said(run, as_json):
+    words = ("diagnose", "--before", BEFORE, "--after", SAME, "--where", "team = 'search'")
+    out = run(*words)[1]
+    assert re.search(r"^where +team = 'search'", out, re.MULTILINE)
+    assert "Note: Looked at: requests where team = 'search' (100 % of those before" in " ".join(out.split())
+    assert any("team = 'search'" in note for note in as_json(*words)["notes"])
 
 
 @pytest.mark.full

@@ -33,10 +33,13 @@ def finding(kind, **measures):
 def test_a_broken_cache_costs_the_difference_of_the_two_rates():
     """8,000 tokens x (2 - 0.2) USD a million x 2,000 requests a day = 28.80 USD."""
     words = cost_words(finding("cache_broken"), half_a_day(), np.full(1000, 1000.0), book())
-    assert words == "$29 a day more"
+    assert words == "$29 a day more, at the pace of the window after"
 
 
-@pytest.mark.parametrize(("kept", "words"), [(0.5, "$2 a day more"), (2.0, "$4 a day less")])
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [(0.5, "$2 a day more, at the pace of the window after"), (2.0, "$4 a day less, at the pace of the window after")],
+)
 def test_longer_answers_cost_their_tokens(kept, words):
     """200 x (1 - 0.5) x 10 USD a million x 2,000 = 2.00 USD; from 400 to 200: 4.00 less."""
     one = finding("output_length", within_log_change=-np.log(kept))
@@ -46,7 +49,7 @@ def test_longer_answers_cost_their_tokens(kept, words):
 def test_longer_prompts_cost_uncached_tokens():
     """5,000 of 10,000 are new, none of them cached: 5,000 x 2 USD a million x 2,000 = 20 USD."""
     one = finding("input_length", within_log_change=np.log(2))
-    assert cost_words(one, half_a_day(), np.zeros(1000), book()) == "$20 a day more"
+    assert cost_words(one, half_a_day(), np.zeros(1000), book()) == "$20 a day more, at the pace of the window after"
 
 
 def test_what_has_no_price_has_no_cost():

@@ -18,6 +18,7 @@ def small(name):
     return made(name, 1, 2500)
 
 
+@pytest.mark.full
 def test_equal_seeds_give_equal_incidents(tmp_path):
     first, second, other = incident("S8", 3, 600), incident("S8", 3, 600), incident("S8", 4, 600)
     assert first.before.equals(second.before)
@@ -163,6 +164,7 @@ def test_s10_another_revision():
     assert one.truth.verdict == "refused"
 
 
+@pytest.mark.full
 def test_s11_two_causes_and_their_shares():
     one = small("S11")
     assert one.truth.first == {2, 3}

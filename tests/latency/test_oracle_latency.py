@@ -15,17 +15,20 @@ from quick import few
 from scipy import stats
 from small_logs import book
 
-from tenfold.latency.blame import parts_of_load
+from tenfold.latency.answers import Shift
+from tenfold.latency.blame import Load, parts_of_load
 from tenfold.latency.callers import HORIZON_S, caller_codes, repeats_of
+from tenfold.latency.causes import causes_of
 from tenfold.latency.cells import kinds_of, ranked, weights_of
 from tenfold.latency.costing import cost_words
-from tenfold.latency.counterfactual import Counterfactual, Parts
-from tenfold.latency.diagnosis import diagnose_pair
+from tenfold.latency.counterfactual import Counterfactual, Parts, Shares
 from tenfold.latency.facts import facts_of
+from tenfold.latency.guilty import Guilty
+from tenfold.latency.kinds import KINDS
 from tenfold.latency.load import work_changes
 from tenfold.latency.memory import preempted_of
-from tenfold.latency.records import Finding
-from tenfold.latency.shift import shifts
+from tenfold.latency.records import Finding, Interval
+from tenfold.latency.shift import shift_of, shifts
 from tenfold.latency.slices import benjamini_hochberg
 from tenfold.latency.statistics import Standardised
 from tenfold.latency.steps import s7_upstream
@@ -33,68 +36,8 @@ from tenfold.latency.steps.s1_split import band_shares
 from tenfold.latency.tails import DRAWS, Tail, draws_of
 from tenfold.latency.under_way import under_way
 
+from .oracle_windows import EXAMPLES, NUMBERS, SEEDS, lists, near, pair_of
 from .windows_made import made_pair
-
-HOUR = 3600.0
-SEEDS = few(1, range(6))
-NUMBERS = st.floats(0.001, 1000)
-EXAMPLES = 15
-
-
-def names(prefix, codes):
-    return np.array([f"{prefix}{code}" for code in codes], object)
-
-
-def columns(seed, side, rows, **change):
-    """Draw a window: three tenants, two routes, three replicas, some failures, gaps in what is logged; ms and ties."""
-    random = np.random.default_rng((seed, side))
-    shift = change.get("mix", 0.0) * side
-    tenant = random.choice(3, rows, p=[0.5 - shift, 0.3, 0.2 + shift])
-    tokens = np.floor(np.exp(random.normal(6.5 + 0.4 * tenant, 0.7))) + 1
-    hit = np.clip((0.7 - 0.4 * side * change.get("cache", 0)) + 0.1 * random.standard_normal(rows), 0, 1)
-    cached = np.where(random.random(rows) < 0.05, np.nan, np.floor(tokens * hit))
-    output = np.floor(np.exp(random.normal(3.7 + 0.2 * side * change.get("length", 0), 0.9, rows))) + 1
-    ok = random.random(rows) > 0.03
-    queue = np.where(random.random(rows) < 0.5, 0.001, random.exponential(0.05 * (1 + 4 * side), rows))
-    ttft = queue + (0.02 + 1e-4 * (tokens - np.nan_to_num(cached))) * np.exp(0.1 * random.standard_normal(rows))
-    e2e = ttft + (0.01 + 0.002 * side) * output * np.exp(0.1 * random.standard_normal(rows))
-    return {
-        "ts_s": np.sort(random.uniform(0, 600, rows)) + side * 600,
-        "ok": ok,
-        "input": tokens,
-        "cached": cached,
-        "output": np.where(ok, output, np.nan),
-        "queue_s": queue,
-        "ttft_s": ttft,
-        "e2e_s": e2e,
-        "seen_end_s": np.where(ok, e2e, np.where(random.random(rows) < 0.5, np.nan, 2 * e2e)),
-        "preemptions": random.poisson(0.02 + 0.2 * side, rows).astype(float),
-        "is_structured": random.random(rows) < 0.2,
-        "attempt": (random.random(rows) < 0.02 + 0.1 * side).astype(float),
-        "tenant": names("t", tenant),
-        "route": names("/r", random.integers(0, 2, rows)),
-        "client": names("app/1.", random.integers(0, 3, rows)),
-        "replica": names("pod-", random.integers(0, 3, rows)),
-        "prompt": names("p", random.integers(0, max(rows // 2, 1), rows)),
-        "session": names(f"s{side}-", random.integers(0, max(rows // 6, 1), rows)),
-    }
-
-
-def pair_of(seed, rows, drop=(), **change):
-    sides = [columns(seed, side, rows, **change) for side in (0, 1)]
-    sides = [{name: value for name, value in side.items() if name not in drop} for side in sides]
-    return made_pair(*sides, spans=((0.0, 600.0), (600.0, 1200.0)))
-
-
-def near(found, expected, rel=1e-6, least=1e-9):
-    assert np.asarray(found, float) == pytest.approx(np.asarray(expected, float), rel=rel, abs=least, nan_ok=True)
-
-
-def lists(stream):
-    return draws_of(slow.SLICES, stream=stream).tolist()
-
-
-# ---- quantiles, shifts, the split
 
 
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
@@ -106,7 +49,7 @@ def lists(stream):
 )  # fmt: skip
 def test_a_quantile_is_the_least_value_that_so_much_lies_above(rows, q, is_weighted):
     values, slices, weights = map(list, zip(*rows, strict=True))
-    draws = draws_of(slow.SLICES, 5)
+    draws = draws_of(slow.SLICES, 60, 5)
     tail = Tail.of(np.array(values), np.array(slices), q, slow.SLICES, np.array(weights) if is_weighted else None)
     given_weights = weights if is_weighted else None
     known = [v for v, w in zip(values, given_weights or [1] * len(values), strict=True) if np.isfinite(v) and w > 0]
@@ -126,7 +69,7 @@ def test_shifts_are_log_ratios_with_the_spread_of_their_draws(seed):
     draws = lists(0), lists(1)
     assert len(draws[0]) == DRAWS
     for q in (0.95, 0.99):
-        found = shifts(pair, replace_quantile(facts_of(pair, q), q))
+        found = shifts(pair, facts_of(pair, q))
         for name, one in found.items():
             old, new = (
                 slow.quantiles(slow.component(window, name), slow.slices_of(window), q, drawn)
@@ -140,8 +83,37 @@ def test_shifts_are_log_ratios_with_the_spread_of_their_draws(seed):
         assert sum(split.values()) == pytest.approx(1)
 
 
-def replace_quantile(facts, q):
-    return replace(facts, quantile=q)
+@pytest.mark.parametrize(("factor", "spread"), [(1.02, 0.01), (1.06, 0.01), (0.9, 0.02), (1.3, 1.0), (3.0, 0.5)])
+def test_small_shifts_are_none_and_others_as_sure_as_their_draws(factor, spread):
+    random = np.random.default_rng(3)
+    sides = [by * np.exp(spread * random.standard_normal(600)) for by in (1.0, factor)]
+    slices = [random.integers(0, slow.SLICES, 600).astype(np.int32) for _ in sides]
+    found = shift_of(*(Tail.of(*side, 0.95, slow.SLICES) for side in zip(sides, slices, strict=True)))
+    expected = slow.shift(
+        *(
+            slow.quantiles(v.tolist(), s.tolist(), 0.95, lists(at))
+            for at, (v, s) in enumerate(zip(sides, slices, strict=True))
+        )
+    )
+    near((found.before, found.after, found.change.low, found.change.high), expected)
+    assert found.is_change == expected.is_change == (factor in (1.06, 0.9, 3.0))
+
+
+@pytest.mark.parametrize("pieces", few(1, [1, 6, 2, 4, 5]))
+def test_a_burst_is_a_few_pieces_of_time_judged_by_their_requests(pieces):
+    random = np.random.default_rng(pieces)
+    sides = []
+    for side in (0, 1):
+        ts = random.uniform(0, 400, 2000)
+        is_slow = (side == 1) & (ts < 10 * pieces) & (random.random(2000) < 1.2 / pieces)
+        sides.append({"ts_s": ts + 400 * side, "ttft_s": np.where(is_slow, 5.0, 1.0) * random.uniform(0.9, 1.1, 2000)})
+    pair = made_pair(*sides, spans=((0.0, 400.0), (400.0, 800.0)))
+    found = shifts(pair, facts_of(pair, 0.99))["ttft"]
+    columns, slices = zip(*((window.ttft_s.tolist(), slow.slices_of(window)) for window in pair.windows), strict=True)
+    plain = slow.shift(*(slow.quantiles(columns[at], slices[at], 0.99, lists(at)) for at in (0, 1)))
+    expected = plain if plain.is_change else slow.burst(columns, slices, 0.99) or plain
+    near((found.before, found.after, found.change.low, found.change.high), expected)
+    assert bool(found.burst_slices) == (expected is not plain)
 
 
 # ---- cells, ranks, load
@@ -264,6 +236,44 @@ def test_shares_are_those_of_every_order(case, seed, component, monkeypatch):
     assert sum(share.mid for share in found.parts.values()) + found.unexplained.mid == pytest.approx(1)
 
 
+@settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+@given(
+    logs=st.tuples(st.floats(0.05, 1), st.floats(0.05, 1), st.floats(0.05, 1)),
+    prompts=st.floats(0.2, 0.9),
+    host=st.floats(-0.3, 0.5),
+    rise=st.floats(1.2, 20),
+)
+def test_load_belongs_to_who_made_it_and_all_adds_up_to_one(logs, prompts, host, rise):
+    """A lost host and longer prompts made load, retries followed, queueing shows it; a slow host is for itself."""
+    kinds = ("lost_host", "input_length", "retries", "queueing", "slow_host")
+    found = {kind: Finding(KINDS[kind].step, kind, "guilty") for kind in kinds}
+    made = tuple((found[kind], log) for kind, log in zip(kinds, logs, strict=False))
+    load = Load(prompts=made, followers=(found["retries"],), pressure=found["queueing"])
+    moved = {"ttft": Shift(1.0, rise, Interval(rise - 1, rise - 1, rise - 1))}
+    parts = {"prompts": prompts, "slow_host 0": host}
+    shares = Shares(
+        {name: Interval(share, share, share) for name, share in parts.items()}, Interval(0, 0, 0), (rise, 1.0)
+    )
+    guilty = Guilty(tuple(found.values()), pair_of(0, 4))
+    causes, rest = causes_of(guilty, {"ttft": shares}, moved, load)
+    of = slow.load_shares(logs, rise / (rise - prompts * (rise - 1)))
+    ground = of[0] + of[1]
+    expected = {
+        "lost_host": prompts * of[0] / ground,
+        "input_length": prompts * of[1] / ground,
+        "slow_host": host,
+    }
+    told = {one.kind: one.shares["ttft"].mid for one in causes if one.consequence_of is None}
+    assert told == pytest.approx({kind: share for kind, share in expected.items() if abs(share) >= 0.1})
+    assert rest["ttft"] + sum(told.values()) == pytest.approx(1)
+    for step, kind in {KINDS[kind].step: kind for kind in ("lost_host", "input_length") if kind in told}.items():
+        after = {one.kind: one.shares["ttft"].mid for one in causes if one.consequence_of == step}
+        parts = {"retries": of[2] * told[kind], "queueing": ground * told[kind]}
+        # what goes through several adds up to no more than their cause
+        assert sum(parts.values()) == pytest.approx(told[kind])
+        assert after == pytest.approx({name: share for name, share in parts.items() if share >= 0.05})
+
+
 # ---- rates
 
 
@@ -287,12 +297,12 @@ def test_hit_rates_are_standardised_with_the_error_of_clusters(seed):
         near(single.mid, mid)
         near(single.high - single.mid, stats.t.ppf(0.995, freedom) * error, rel=0.01)
         near(Standardised.of(*fast, tuple(clusters)).excess.sum(), excess)
-        # of two clusterings the wider is told
-        assert found.high - found.mid >= (single.high - single.mid) * 0.99
+        # of two clusterings the one of more variance is told; its degrees of freedom may be more, too
+        assert found.high - found.mid >= (single.high - single.mid) * 0.9
 
 
 @pytest.mark.parametrize(
-    ("seed", "drop"), few(2, [(0, ()), (1, ("prompt",)), (2, ("attempt",)), (3, ()), (4, ("client",))])
+    ("seed", "drop"), few(1, [(0, ()), (1, ("prompt",)), (2, ("attempt",)), (3, ()), (4, ("client",))])
 )
 def test_retries_and_preemptions_are_counted(seed, drop):
     pair = pair_of(seed, 400, drop)
@@ -344,7 +354,7 @@ def test_false_discovery_rates(p):
     few(3, [(kind, seed) for seed in range(4) for kind in ("cache_broken", "input_length", "output_length")]),
 )
 def test_a_cause_costs_what_the_price_book_says(kind, seed):
-    pair = replace(pair_of(seed, 500, cache=1), billed=("openai", "plain"))
+    pair = replace(pair_of(seed, 500, cache=float(kind == "cache_broken")), billed=("openai", "plain"))
     game = ready_back(pair)
     used = pair.after.ok
     sizes = [
@@ -352,7 +362,7 @@ def test_a_cause_costs_what_the_price_book_says(kind, seed):
         for each in (pair.after.input, pair.after.cached, pair.after.output)
     ]
     now = tuple(map(round, sizes))
-    log = 0.4 - 0.2 * seed
+    log = 0.6 - 0.3 * seed
     calm = {
         "cache_broken": (now[0], max(now[0] - round(game[used].mean()), 0), now[2]),
         "input_length": (round(now[0] * np.exp(-log)), min(now[1], round(now[0] * np.exp(-log))), now[2]),
@@ -361,7 +371,7 @@ def test_a_cause_costs_what_the_price_book_says(kind, seed):
     usd = slow.cost_a_day(now, calm, ("2", "0.2", "10"), 500, 600)
     words = cost_words(Finding(0, kind, "guilty", measures={"within_log_change": log}), pair, game, book())
     expected = f"${abs(usd.quantize(Decimal(1))):,} a day {'more' if usd > 0 else 'less'}" if abs(usd) >= 1 else None
-    assert words == expected
+    assert words == expected or (words or "").startswith(f"{expected}, ")
 
 
 def ready_back(pair):

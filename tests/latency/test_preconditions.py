@@ -60,8 +60,19 @@ def test_requests_that_all_failed_are_no_missing_column():
 def test_failures_that_hide_from_the_tail_are_told():
     ok = np.arange(5000) % 10 > 0
     (note,) = check(made_pair(side(5000), side(5000, ok=ok))).notes
-    assert note == "0% of requests before and 10% after failed or lack a latency: the tail is that of the others"
+    assert note == "0% of requests before and 10% after lack a latency: the tail is that of the others"
     assert check(made_pair(side(5000, ok=ok), side(5000, ok=ok))).notes == ()
+
+
+def test_failed_and_without_a_latency_are_counted_apart():
+    place = np.arange(5000)
+    after = side(5000, ok=place % 10 > 1, status="ok")
+    after["status"] = ["timeout" if n % 10 == 0 else "ok" for n in place]
+    (note,) = check(made_pair(side(5000, status="ok"), after)).notes
+    assert note == (
+        "0% of requests before and 10% after failed; 0% of requests before and 10% after lack a latency: the tail is "
+        "that of the others"
+    )
 
 
 def test_windows_of_one_instant_are_refused():

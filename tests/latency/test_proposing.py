@@ -92,6 +92,12 @@ def test_no_change_proposes_nothing_and_too_few_requests_are_said(log):
         find(log, where="model = 'rare'")
 
 
+def test_a_predicate_that_matches_nothing_is_named(log):
+    for propose in (find, lambda *more, **words: around(*more, TURN, **words)):
+        with pytest.raises(NotEvaluable, match=r"there (are 0|is none) where team = 'red' \(--where\)"):
+            propose(log, where="team = 'red'")
+
+
 def series(seed, *, step=None, factor=2.0, size=12_000, component="ttft"):
     rng = np.random.default_rng(seed)
     ts = np.sort(rng.uniform(0, 86_400, size))

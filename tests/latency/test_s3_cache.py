@@ -140,6 +140,33 @@ def test_what_a_full_memory_evicts_is_for_step_4():
     assert guilty(looked(s3_cache, before, after)) == ["cache_broken"]
 
 
+def test_the_cohort_that_evictions_hit_most_is_not_accused():
+    """Whoever comes back late loses more than the others when memory is short (I11)."""
+    before, after = windows(14)
+    random = np.random.default_rng(14)
+    for side, top in ((before, 0.5), (after, 0.9)):
+        side["kv"] = random.random(side["ts_s"].size) * top
+    mine = of_client(after, "web/1.0.3")
+    whole = after["cached"]
+    after["cached"] = np.where(mine, np.floor(whole * (1 - 0.5 * after["kv"]) / 16) * 16, whole)
+    (found,) = looked(s3_cache, before, after)
+    assert (found.status, found.who, found.measures["evicted"]) == ("innocent", "web/1.0.3", 1.0)
+    # as much lost at any load is no eviction
+    after["cached"] = np.where(mine, np.floor(whole * 0.75 / 16) * 16, whole)
+    (found,) = looked(s3_cache, before, after)
+    assert (found.kind, found.who) == ("cache_broken", "web/1.0.3")
+
+
+def test_a_few_huge_prompts_that_no_cache_held_are_for_step_4():
+    before, after = windows(15)
+    for side, read in ((before, 240_000), (after, 0)):
+        rows = np.arange(100, 8000, 200)
+        for name, value in (("tenant", "team-0"), ("route", "/r0"), ("client", "agent/2.1.0")):
+            side[name][rows] = value
+        side["input"][rows], side["cached"][rows] = 250_000, read
+    assert guilty(looked(s3_cache, before, after)) == []
+
+
 def test_what_retries_find_is_not_the_cache_of_first_attempts():
     before, after = windows(13)
     before, after = (prompted(side, at) for at, side in enumerate((before, after)))

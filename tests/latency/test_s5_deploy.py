@@ -115,6 +115,22 @@ def test_a_lower_limit_shows_in_the_wait_at_equal_load() -> None:
     assert "at the same requests under way" in one.evidence[0]
 
 
+def test_a_pool_of_half_the_size_counts_once_prefixes_are_thrown_out() -> None:
+    """Long before it is full of requests (I28), and no sooner."""
+
+    def used(name: str, kv: float, cached: float) -> Plan:
+        return Plan(
+            rate=0.6,
+            columns=lambda _, ts: {"deployment": name, "kv": kv * (1 + 0.2 * np.sin(ts)), "cached": cached},
+        )
+
+    kinds: dict[tuple[float, float], str] = {}
+    for kv, cached in ((0.25, 0.0), (0.25, 200.0), (0.06, 0.0)):
+        (one,) = looked(1, used("v1", 0.05, 200.0), used("v2", kv, cached), events=DEPLOY)
+        kinds[kv, cached] = one.kind
+    assert kinds == {(0.25, 0.0): "limit", (0.25, 200.0): "", (0.06, 0.0): ""}
+
+
 def test_a_limit_is_seen_without_an_event_by_what_runs_while_others_wait() -> None:
     pair = pair_of(6, busy(6), busy(4))
     facts = facts_of(pair, 0.99)

@@ -68,12 +68,40 @@ def test_times_are_instants_or_seconds_or_milliseconds(file, said):
         (read_samples, "ts,metric,value\n1,,3\n", 'side.csv, line 2: "metric" is empty'),
         (read_metrics, "vllm:num_requests_running 3\n", "side.csv, line 1: vllm:num_requests_running has no time"),
         (read_metrics, "# HELP x\nvllm:x{\n", "side.csv, line 2: no sample"),
+        (
+            read_events,
+            'ts,kind,what\n1,deploy,"x\n2,deploy,y\n',
+            "side.csv, line 2: is no CSV (unexpected end of data)",
+        ),
+        (read_events, 'ts,kind,what\n1,deploy,"x\n2,deploy,"y\n', "side.csv, line 2: is no CSV"),
+        (read_events, "ts,kind,what,TS\n1,deploy,x,2\n", 'side.csv, line 1: two columns "ts"'),
+        (read_events, f'{{"ts": {"9" * 400}, "kind": "a", "what": "b"}}', "side.csv, line 1: ts"),
+        (read_events, f'{{"ts": {"[" * 2000}{"]" * 2000}}}', "side.csv, line 1: is no JSON object"),
+        (read_events, '{"ts": [1], "kind": "a", "what": "b"}', 'side.csv, line 1: "ts" is no time: [1]'),
+        (read_metrics, '{"ts": 1, "m": [1, 2]}', 'side.csv, line 1: "m" is no number: [1, 2]'),
+        (read_metrics, '{"ts": 1, "m": {"a": 1}}', 'side.csv, line 1: "m" is no number'),
+        (read_metrics, f"x 3 {'9' * 400}\n", "side.csv, line 1: x has no time of this calendar"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_file_line_and_key(file, read, text, says):
     with pytest.raises(AssumptionError) as refused:
         read(file(text))
     assert says in str(refused.value)
+
+
+def test_a_line_ends_at_its_end_and_no_text_drives_a_terminal(file):
+    text = 'ts,kind,what,where\r\n1,deploy,a\u2028b\x85c,"pod\x1b[31m\nx"\r\n2,deploy,d,\r\n'
+    assert read_events(file(text)) == (
+        Event(1, "deploy", "a b c", r"pod\x1b[31m x", 2),
+        Event(2, "deploy", "d", "", 4),
+    )
+    samples = read_metrics(file('{"ts": 1, "pod": "a\\u0007", "m\\u009b": 12345678}'))
+    assert (samples.replica.tolist(), samples.metric.tolist()) == ([r"a\x07"], [r"m\x9b"])
+
+
+def test_a_value_of_eight_digits_is_no_day(file):
+    assert read_metrics(file("prompt_tokens_total 12345678 1788868800000\n")).value.tolist() == [12_345_678]
+    assert read_samples(file("ts,metric,value\n20260908,power,20260908\n")).value.tolist() == [20_260_908]
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

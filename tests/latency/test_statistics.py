@@ -17,9 +17,20 @@ from tenfold.latency.statistics import (
     log_change,
     onset,
     ratio,
+    spread,
     t_quantile,
     tail_mean,
 )
+
+
+def test_the_size_of_numbers_does_not_change_degrees_of_freedom():
+    values, rows = np.random.default_rng(2).normal(size=100), np.arange(100, dtype=np.int32)
+    for size in (1e-90, 1e70):
+        assert spread(size * values, rows)[1] == pytest.approx(spread(values, rows)[1])
+        small = Estimate(0.0, size, 10.0)
+        assert change(small, small).high / size == pytest.approx(
+            change(*[Estimate(0.0, 1.0, 10.0)] * 2).high * size**-0.5
+        )
 
 
 @pytest.mark.parametrize("freedom", [3, 5, 10, 39, 1000])

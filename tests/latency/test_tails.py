@@ -44,3 +44,15 @@ def test_draws_are_the_same_every_time_and_count_every_slice():
 def test_no_value_is_no_quantile():
     tail = Tail.of(np.full(5, np.nan), np.zeros(5, np.int32), 0.99, 40)
     assert np.isnan(tail.at()[0])
+
+
+def test_a_tail_that_sits_in_one_slice_is_there_or_not():
+    """Drawn without it, the tail is that of the others, however deep one has to look for it."""
+    random = np.random.default_rng(8)
+    slices = np.where(np.arange(4000) < 600, 7, random.integers(0, 40, 4000)).astype(np.int32)
+    values = random.lognormal(0, 0.3, 4000) * np.where(slices == 7, 5.0, 1.0)
+    drawn = draws_of(40, 60)
+    found = Tail.of(values, slices, 0.99, 40).at(drawn)
+    for at in range(60):
+        assert found[at] == slow(values, drawn[at][slices], 0.99)
+    assert found[drawn[:, 7] == 0].max() < 3 < found[drawn[:, 7] > 0].min()

@@ -122,9 +122,7 @@ def test_what_only_one_window_or_none_has_is_said(both):
     assert pair.before.tenant.names == ("p0", "p1", "p2")
     assert {"region", "model_revision", "preemptions"} <= set(pair.missing)
     assert not {"queue_ms", "team", "ttft_ms", "ts"} & set(pair.missing)
-    assert (
-        "Window before: 1 requests whose first token came after their end: their latencies are not used" in pair.notes
-    )
+    assert "Window before: 1 request whose first token came after the end: no latency used" in pair.notes
     assert any("in one piece" in note for note in pair.notes)
 
 
@@ -132,8 +130,8 @@ def test_what_is_left_out_is_counted_and_the_mix_named(both):
     # r7 is small's and a gateway hit, r5 is large's and has no time
     assert [(one.model, one.before, one.after) for one in both.mix] == [("large", 14, 15), ("small", 4, 5)]
     assert both.mix[0].before_ratio == pytest.approx(14 / 18)
-    assert any("1 requests that a gateway's cache answered" in note for note in both.notes)
-    assert any("1 requests without a time" in note for note in both.notes)
+    assert any("1 request that a gateway's cache answered" in note for note in both.notes)
+    assert any("1 request without a time" in note for note in both.notes)
 
 
 def test_windows_end_before_their_end_and_narrow(log):
@@ -175,6 +173,7 @@ def test_a_log_can_be_compared_whatever_the_models(log):
         (["{log}", "other.jsonl"], "{log}", "is a database: name it alone"),
         ("", "{log}", "--before: names no log"),
         ("{parquet}", "{log}@..2026-09-03", "overlap (both hold ..2026-09-03"),
+        ("{log}@2026-09-01..", "{log}@2027-01-01..", "2027-01-01..: no request lies in this window"),
     ],
 )
 def test_windows_that_are_none_are_refused(log, before, after, says):
@@ -183,6 +182,31 @@ def test_windows_that_are_none_are_refused(log, before, after, says):
     with pytest.raises(AssumptionError) as refused:
         read_pair(filled, after.format(**words))
     assert says in str(refused.value)
+
+
+def test_names_with_control_characters_are_written_out(tmp_path):
+    for late in (False, True):
+        frame = pl.DataFrame(rows()[20 * late : 20 * late + 20], infer_schema_length=None)
+        frame = frame.with_columns(replica=pl.lit("gpu\x1b[31m\x07"), model=pl.lit("m\tn\x9b"), team=pl.lit("ok"))
+        frame.write_parquet(tmp_path / f"{late}.parquet")
+    (pair,) = read_pair(tmp_path / "False.parquet", tmp_path / "True.parquet").pairs
+    assert pair.model == r"m n\x9b"
+    for window in pair.windows:
+        assert window.replica.names == (r"gpu\x1b[31m\x07",)
+        assert set(window.replica.codes.tolist()) == {0}
+        assert window.tenant.names == ("ok",)
+
+
+def test_a_part_of_a_nanosecond_is_no_time(tmp_path):
+    times = pl.Series([0.0, 5e-324, 1e-90, 1e-6, 2.0])
+    for late in (False, True):
+        frame = pl.DataFrame(rows()[20 * late + 10 : 20 * late + 15], infer_schema_length=None)
+        frame = frame.with_columns(ttft_ms=0.0, duration_ms=times, queue_ms=times, status=None, http_status=200)
+        frame.with_columns(model=pl.lit("m")).write_parquet(tmp_path / f"{late}.parquet")
+    (pair,) = read_pair(tmp_path / "False.parquet", tmp_path / "True.parquet").pairs
+    for window in pair.windows:
+        assert np.sort(window.e2e_s)[:3].tolist() == pytest.approx([1e-9, 2e-3, np.nan], nan_ok=True)
+        assert np.sort(window.queue_s)[:4].tolist() == pytest.approx([0.0, 1e-9, 2e-3, np.nan], nan_ok=True)
 
 
 def test_what_is_no_log_is_refused_as_ever(log, tmp_path):

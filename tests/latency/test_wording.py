@@ -88,6 +88,10 @@ class TestShifts:
     def test_units_follow_the_size(self, component, shift, says):
         assert amounts.shift_text(component, shift) == says
 
+    def test_a_burst_says_how_little_of_the_time_it_takes(self):
+        one = made.diagnosis(shift={"ttft": replace(made.TTFT, burst_slices=2)})
+        assert wording.shifts(one)[0].endswith("(+1.07 [0.93, 1.20]), all of it in 5 % of the time")
+
     def test_a_small_window_says_p95(self):
         assert wording.shifts(made.diagnosis(quantile=0.95))[0].startswith("p95 TTFT")
 
@@ -174,17 +178,56 @@ class TestRest:
         assert texts(wording.told(made.diagnosis()).rest) == [
             "unexplained: 6 % of the TTFT shift",
             "not guilty: looked at: 2 lengths, 5 deploy and configuration, 7 upstream",
-            "not separable: provider-side: 6 hardware and hosts (needs --hosts, replica)",
+            "not separable: 6 hardware and hosts (needs --hosts, replica)",
         ]
         blind = [Finding(step, "", "not separable", missing=("x",)) for step in (3, 4)]
         assert texts(wording.told(made.diagnosis(causes=(), findings=blind)).rest)[-1] == (
-            "not separable: 3 prefix cache (needs x); provider-side: 4 scheduling and memory (needs x)"
+            "not separable: 3 prefix cache (needs x); 4 scheduling and memory (needs x)"
         )
+        hosted = made.diagnosis(causes=(), findings=blind, is_hosted=True)
+        assert texts(wording.told(hosted).rest)[-1] == (
+            "not separable: 3 prefix cache (needs x); 4 scheduling and memory (steps 4 to 6 are the provider's)"
+        )
+        said = made.diagnosis(causes=(), findings=blind, next_measurements=("for step 3 log x",))
+        assert texts(wording.told(said).rest)[-1] == "not separable: 3 prefix cache; 4 scheduling and memory"
 
     def test_what_is_seen_and_explains_nothing_is_said(self):
         rest = texts(wording.told(made.partly()).rest)
         assert rest[1] == "step 7: seen, but it moved little or nothing of the tail: repeats 0.3 % -> 6 %"
         assert "7" not in rest[2]
+
+    def test_refused_with_findings_is_no_dead_end(self):
+        one = made.diagnosis(verdict="refused", refused="nobody did it", causes=(), findings=made.CALM)
+        assert "step 7: upstream, below its threshold: repeats 0.4 % -> 0.4 %" in texts(wording.told(one).rest)
+
+    def test_callers_who_give_up_cut_the_tail_off(self):
+        one = made.diagnosis(failed=(0.0, 0.33), gave_up_s=5.0)
+        assert wording.told(one).heed == (
+            "Callers give up at about 5 s (33 % failed), so the p99 of TTFT is cut off there."
+        )
+        assert wording.told(made.diagnosis()).heed == ""
+        assert "Callers give up" in one._repr_html_()
+
+    def test_short_windows_are_shown_to_the_second(self):
+        start = made.WINDOWS[0]
+        one = made.diagnosis(windows=(start, start + 600, start + 600, start + 1201))
+        assert dict(wording.told(one).windows)["after"] == (
+            "61,377 requests, 2026-09-01 00:10:00 to 2026-09-01 00:20:01 UTC"
+        )
+        assert dict(wording.told(one).causes[0].said)["since"] == "2026-09-08 14:05:00 UTC"
+
+    @pytest.mark.parametrize(
+        ("count", "says"),
+        [
+            (640.4, "about 640"),
+            (13_904, "about 13,900"),
+            (999_999, "about 1 million"),
+            (9_219_331, "about 9.22 million"),
+            (27_800_000_000, "about 27.8 billion"),
+        ],
+    )
+    def test_estimates_have_three_figures(self, count, says):
+        assert amounts.about(count) == says
 
     def test_windows(self):
         assert texts(wording.told(made.diagnosis()).windows) == [
@@ -200,7 +243,7 @@ class TestRest:
     def test_the_split_of_step_1(self):
         split = Finding(1, "ttft", "guilty", measures={"ttft_share": 0.92, "tpot_share": 0.03, "output_share": 0.05})
         assert wording.told(made.diagnosis(findings=(split,))).split == (
-            "of the change of slow requests' time: TTFT 92 %, TPOT 3 %, output 5 %"
+            "slow requests take longer; of that: TTFT 92 %, TPOT 3 %, output 5 %"
         )
         assert wording.told(made.diagnosis()).split == ""
 

@@ -150,6 +150,20 @@ def test_what_passes_is_one_expression_wherever_it_is_put_at_length(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("feature = agent", "Text stands in single quotes: 'agent'."),
+        ("feature in ('a', \"agent\")", "Text stands in single quotes: 'agent'."),
+        ("ttft_ms > durtion_ms", 'Did you mean "duration_ms"?'),
+    ],
+)
+def test_text_without_quotes_is_told_from_a_column_misspelt(text, hint):
+    with pytest.raises(AssumptionError) as refused:
+        check(text, "--where")
+    assert hint in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("text", "values"),
     [
         ("feature = 'a' and not ('b' = requests.team)", [("feature", "a"), ("team", "b")]),

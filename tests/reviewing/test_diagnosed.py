@@ -9,11 +9,11 @@ import pytest
 
 from tenfold.latency.diagnosis import Diagnoses
 from tenfold.latency.windows import Share
-from tenfold.reviewing.diagnosed import diagnosis_page
+from tenfold.reviewing.diagnosed import Asked, diagnosis_page
 
 
-def page_of(*found, mix=()):
-    return diagnosis_page(Diagnoses(found, tuple(mix))).html
+def page_of(*found, mix=(), asked=None):
+    return diagnosis_page(Diagnoses(found, tuple(mix)), asked=asked).html
 
 
 def text_of(html):
@@ -41,6 +41,16 @@ def test_every_model_has_a_section_and_the_mix_a_table():
     assert "What moved llama-3.1-70b" in text
     assert "qwen3-32b 100 400 10.0 % 40.0 %" in text
     assert "no model being slower" in text
+
+
+def test_what_was_asked_is_repeated():
+    asked = Asked(["a.parquet", "b.parquet"], ["c.parquet"], "team = 'x'", "tenfold diagnose --before a.parquet")
+    text = text_of(page_of(made.refused(), asked=asked))
+    assert "model: llama-3.1-70b · before: 184,209 requests" in text
+    assert "· where team = 'x'" in text
+    assert "Before: a.parquet b.parquet After: c.parquet Where: team = 'x' Made with: tenfold diagnose" in text
+    several = text_of(page_of(made.refused(), made.refused(), asked=asked))
+    assert several.index("2 models: llama-3.1-70b, llama-3.1-70b") < several.index("184,209")
 
 
 def test_refused_says_why_and_what_to_measure():

@@ -202,7 +202,9 @@ def _amount(row: dict[str, Any], unit: Unit) -> str:
     if row["kind"] in {"start", "end"}:
         return f"{unit.text(row['to'])} {unit.name}"
     change = row["change"]
-    return f"{'+' if change >= 0 else '−'}{unit.text(abs(change))}"
+    text = unit.text(abs(change))
+    sign = "" if not text.strip("0.") else "+" if change >= 0 else "−"
+    return f"{sign}{text}"
 
 
 def _ticks(low: float, high: float) -> list[float]:

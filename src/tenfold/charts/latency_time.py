@@ -24,6 +24,8 @@ _LONGEST = 84
 _NEAR = 16
 # Minutes after an event within which the title names it.
 _LATELY = 6 * 60
+# Windows shorter than this have instants to the second.
+_SHORT = timedelta(hours=6)
 
 
 class _Span(NamedTuple):
@@ -131,7 +133,7 @@ def _key(alt: ModuleType, keyed: pl.DataFrame, spans: list[_Span], more: int) ->
     for row in keyed.rows(named=True):
         inside = any(span.since <= row["at"] <= span.until for span in spans)
         text = row["label"] if inside else f"{row['label']} (not in the windows)"
-        rows.append((row["number"], f"{row['at']:%d %b %H:%M}", _short(text), row["kind"]))
+        rows.append((row["number"], row["at"].strftime(_style(spans)), _short(text), row["kind"]))
     if more:
         rows.append(("", "", f"and {more} more events, dashed", "event"))
     drawn = pl.DataFrame(rows, schema=["number", "at", "text", "kind"], orient="row").with_row_index("row")
@@ -142,8 +144,14 @@ def _key(alt: ModuleType, keyed: pl.DataFrame, spans: list[_Span], more: int) ->
     return alt.layer(
         base.mark_text(align="left", fontWeight="bold").encode(x=alt.value(0), text="number:N"),
         base.mark_text(align="left").encode(x=alt.value(26), text="at:N"),
-        base.mark_text(align="left").encode(x=alt.value(112), text="text:N"),
+        base.mark_text(align="left").encode(x=alt.value(130), text="text:N"),
     ).resolve_scale(color="independent")
+
+
+def _style(spans: list[_Span]) -> str:
+    """Choose how instants are written: to the second where a window is shorter than a few hours."""
+    is_short = min(span.until - span.since for span in spans) < _SHORT
+    return "%d %b %H:%M:%S" if is_short else "%d %b %H:%M"
 
 
 def _spans(rows: pl.DataFrame, windows: pl.DataFrame) -> list[_Span]:

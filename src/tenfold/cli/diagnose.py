@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,7 +40,9 @@ Around = Annotated[
 Find = Annotated[bool, typer.Option("--find", help="With --db: look for the clearest change of the tail.")]
 Where = Annotated[
     str | None,
-    typer.Option("--where", metavar="SQL", help="Only these requests, as a predicate: \"feature = 'agent'\"."),
+    typer.Option(
+        "--where", metavar="SQL", help="Whose latencies are looked at, as a predicate: \"feature = 'agent'\"."
+    ),
 ]
 Events = Annotated[
     Path | None, typer.Option("--events", metavar="FILE", help="What was done: columns ts, kind, what, where.")
@@ -87,7 +90,7 @@ def diagnose(
     if db is not None:
         proposal = _proposal(db, instant(around, local, "--around"), where)
         if proposal is None:
-            _tell_calm(db, json=json)
+            _tell_calm(db, where, json=json)
             return
     from tenfold.latency.diagnosis import answers_of
     from tenfold.latency.windows import read_pair
@@ -97,18 +100,37 @@ def diagnose(
         *windows, where=where, events=events, hosts=hosts, metrics=metrics, zone=local, reading_options=reading
     )
     found = answers_of(pairs.pairs, pairs.mix, pairs.notes)
-    if out_file is not None:
-        from tenfold.reviewing.diagnosed import diagnosis_page
-
-        diagnosis_page(found, {pair.model: pair for pair in pairs.pairs}).save(out_file)
+    texts = _specs(before, after) if proposal is None else ([proposal.before.text], [proposal.after.text])
+    options: dict[str, Sequence[str] | str | Path | None] = {
+        "--before": texts[0], "--after": texts[1], "--where": where, "--events": events, "--hosts": hosts,
+        "--metrics": metrics, "--zone": zone, "--map": map, "--set": set, "--format": format,
+    }  # fmt: skip
+    command = _command(options)
     if json:
         proposed = {} if proposal is None else {"proposed": _told(proposal)}
         written = {} if out_file is None else {"out": str(out_file)}
         print_json({**found.as_dict(), **proposed, **written})
     else:
-        _show(found, proposal, out_file)
+        _show(found, proposal, out_file, where, command)
+    if out_file is not None:
+        from tenfold.reviewing.diagnosed import Asked, diagnosis_page
+
+        sys.stdout.flush()  # the answer is there, whatever becomes of the page
+        asked = Asked(texts[0], texts[1], where, f"{command} --out {shell(str(out_file))}")
+        diagnosis_page(found, {pair.model: pair for pair in pairs.pairs}, asked).save(out_file)
     if found.main.verdict == "refused":
-        raise NotEvaluable(found.main.refused or "the windows cannot carry a diagnosis")
+        # people have read why in the first line
+        why = found.main.refused if json else "no diagnosis: why, and what would help, is said above"
+        raise NotEvaluable(why or "the windows cannot carry a diagnosis")
+
+
+def _command(options: Mapping[str, Sequence[str] | str | Path | None]) -> str:
+    """Write the command that compares the same again."""
+    words = ["tenfold diagnose"]
+    for name, value in options.items():
+        given = [] if value is None else [str(value)] if isinstance(value, str | Path) else value
+        words += [f"{name} {shell(each)}" for each in given]
+    return " ".join(words)
 
 
 def _check_asked(
@@ -148,9 +170,11 @@ def _told(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def _tell_calm(db: Path, *, json: bool) -> None:
+def _tell_calm(db: Path, where: str | None, *, json: bool) -> None:
     """Say that ``--find`` found no change."""
     said = "no change of the tail of TTFT or TPOT by 10 % or more at the 1 % level"
+    if where is not None:
+        said += f" among requests where {where}"
     if json:
         print_json(
             {"verdict": "no_change", "shift": {}, "causes": [], "unexplained_ratio": None, "refused": None,
@@ -168,30 +192,33 @@ def _compare(
     from tenfold.latency.windows import read_pair
 
     pairs = read_pair(*specs, where=where, zone=zone, any_model=True, reading_options=reading)
-    found = comparison_of(pairs.pairs[0])
+    found = comparison_of(pairs.pairs[0], pairs.notes)
     if json:
         print_json(found.as_dict())
     else:
         show_comparison(Screen(), found)
 
 
-def _show(found: Diagnoses, proposal: Proposal | None, out_file: Path | None) -> None:
+def _show(found: Diagnoses, proposal: Proposal | None, out_file: Path | None, where: str | None, command: str) -> None:
     from tenfold.cli.diagnose_screen import show, show_mix
+    from tenfold.latency.amounts import spaced
 
     screen = Screen()
     if proposal is not None:
         screen.line(f"Windows: {'; '.join(proposal.why)}")
-        screen.command(f"tenfold diagnose --before {shell(proposal.before.text)} --after {shell(proposal.after.text)}")
+        screen.command(command)
         for one in proposal.alternatives:
             screen.line(f"or against the same hours earlier: --before {shell(one.text)}")
         screen.line()
     for number, one in enumerate(found.all):
         if number:
             screen.line()
-        show(screen, one, is_one_of_several=len(found.all) > 1)
+        show(screen, one, where, is_one_of_several=len(found.all) > 1)
     if len(found.mix) > 1:
         screen.line()
         show_mix(screen, found.mix)
+    for note in found.notes:
+        screen.line(f"Note: {spaced(note)}")
     screen.line()
     if out_file is not None:
         screen.raw(f"page: {out_file}")

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tenfold.cli.common import Screen, plain_table
 from tenfold.display import counted, percent
-from tenfold.latency.amounts import NAMES, unit_of
+from tenfold.latency.amounts import NAMES, spaced, unit_of
 from tenfold.latency.answers import Diagnosis
 from tenfold.latency.comparing import Comparison
 from tenfold.latency.records import Interval
@@ -23,17 +23,20 @@ _INDENT = 3
 _EVIDENCE, _LESS = 4, 2
 
 
-def show(screen: Screen, one: Diagnosis, *, is_one_of_several: bool = False) -> None:
+def show(screen: Screen, one: Diagnosis, where: str | None = None, *, is_one_of_several: bool = False) -> None:
     """Print a diagnosis, the answer first.
 
     Args:
         screen: Where to print.
         one: The diagnosis of one model.
+        where: Predicate that says whose latencies are looked at; None: all.
         is_one_of_several: Whether the answer has to name its model.
     """
     texts = told(one)
     screen.line(f"{one.model}: {texts.answer}" if is_one_of_several else texts.answer, style="bold")
-    screen.said(texts.windows)
+    screen.said((*texts.windows, *([("where", where)] if where is not None else [])))
+    if texts.heed:
+        screen.line(texts.heed)
     if texts.shifts:
         screen.line()
         for line in _packed(texts.shifts, screen.console.width):
@@ -99,7 +102,7 @@ def show_comparison(screen: Screen, found: Comparison) -> None:
             f"Of the difference of the slow requests' time (around p{found.split_quantile * 100:g} of E2E): {parts}"
         )
     for note in found.notes:
-        screen.line(f"Note: {note}")
+        screen.line(f"Note: {spaced(note)}")
 
 
 def _cells(one: Interval, text: Callable[[float], str], unit: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from tenfold.display import Unit, minute, percent, unit_of_ms
@@ -13,6 +14,8 @@ from tenfold.latency.records import Interval
 NAMES = {"ttft": "TTFT", "tpot": "TPOT", "output": "output", "e2e": "E2E"}
 # A share below that is none, and a change of this part of what it was is much.
 _NOTHING, _MUCH = 0.005, 0.1
+# Windows shorter than this, in seconds, are shown to the second.
+_SHORT_S = 6 * 3600
 _PERCENT = re.compile(r"(\d)%")
 
 
@@ -102,16 +105,50 @@ def share_of(share: float) -> str:
     return percent(0 if abs(share) < _NOTHING else share)
 
 
-def moment(at_s: float) -> str:
-    """Write an instant to the minute.
+def moment(at_s: float, *, to_second: bool = False) -> str:
+    """Write an instant to the minute, or to the second.
 
     Args:
         at_s: Seconds since 1970.
+        to_second: Whether seconds are shown.
 
     Returns:
         Text such as ``"2026-09-08 14:05 UTC"``.
     """
-    return minute(datetime.fromtimestamp(at_s, UTC))
+    at = datetime.fromtimestamp(at_s, UTC)
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if to_second else minute(at)
+
+
+def needs_seconds(windows: Sequence[float]) -> bool:
+    """Tell whether windows are so short that instants within them are shown to the second.
+
+    Args:
+        windows: Start and end of both, in seconds since 1970.
+
+    Returns:
+        Whether either is shorter than six hours.
+    """
+    since, until, then, end = windows
+    return min(until - since, end - then) < _SHORT_S
+
+
+def about(count: float) -> str:
+    """Write a large count that is an estimate, to three figures.
+
+    Args:
+        count: The count.
+
+    Returns:
+        Text such as ``"about 9.22 million"``.
+    """
+    size = abs(count)
+    if size < 1000:
+        return f"about {count:,.0f}"
+    rounded = float(f"{count:.3g}")
+    for unit, word in ((1e9, "billion"), (1e6, "million")):
+        if abs(rounded) >= unit:
+            return f"about {rounded / unit:.3g} {word}"
+    return f"about {rounded:,.0f}"
 
 
 def tidied(text: str) -> str:

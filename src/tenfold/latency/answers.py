@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -107,6 +108,7 @@ class Diagnosis:
         quantile: 0.99, or 0.95 where the windows are small; NaN where they are too small for either.
         requests: Requests of the windows before and after.
         windows: Start and end of both, in seconds since 1970: before since, until, after since, until.
+        failed: Share of the requests of either window that were not answered.
         shift: How TTFT, TPOT (of answers of 16 tokens and more), output and E2E moved.
         causes: First causes first, each followed by its consequences.
         findings: What every step found, guilty or not.
@@ -114,6 +116,8 @@ class Diagnosis:
         refused: Why there is no answer.
         next_measurements: What to log or measure to learn more.
         notes: What to know of the data.
+        is_hosted: Whether a provider serves the model and the log says nothing of its servers.
+        gave_up_s: When callers gave up, where that cuts the tail of TTFT off: median end of failed requests after.
     """
 
     model: str
@@ -121,6 +125,7 @@ class Diagnosis:
     quantile: float
     requests: tuple[int, int]
     windows: tuple[float, float, float, float]
+    failed: tuple[float, float] = (0.0, 0.0)
     shift: dict[str, Shift] = field(default_factory=dict[str, Shift])
     causes: tuple[Cause, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -128,11 +133,13 @@ class Diagnosis:
     refused: str | None = None
     next_measurements: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    is_hosted: bool = False
+    gave_up_s: float | None = None
 
     @property
     def unexplained_ratio(self) -> float | None:
-        """Largest unexplained share among the components that moved; None where there is none to explain."""
-        return max(self.unexplained.values(), default=None)
+        """Largest unexplained share, either way, of the components that moved most; None where there is none."""
+        return max(self.unexplained.values(), key=abs, default=None)
 
     @property
     def percent(self) -> str:
@@ -151,6 +158,8 @@ class Diagnosis:
             "verdict": self.verdict,
             "quantile": None if self.quantile != self.quantile else self.quantile,
             "requests": {"before": self.requests[0], "after": self.requests[1]},
+            "failed_ratio": {"before": self.failed[0], "after": self.failed[1]},
+            "callers_give_up_ms": None if self.gave_up_s is None else self.gave_up_s * 1000,
             "windows": {"before": {"from": texts[0], "to": texts[1]}, "after": {"from": texts[2], "to": texts[3]}},
             "shift": {f"{name}_{self.percent}{_unit(name)}": _shift(name, one) for name, one in self.shift.items()},
             "causes": [cause.as_dict() for cause in self.causes],
@@ -179,12 +188,12 @@ def instant_text(at_s: float | None) -> str | None:
     """Write an instant for a document.
 
     Args:
-        at_s: Seconds since 1970, or None.
+        at_s: Seconds since 1970; None or NaN: not known.
 
     Returns:
         ISO 8601 in UTC, or None.
     """
-    return None if at_s is None else datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
+    return None if at_s is None or math.isnan(at_s) else datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
 
 
 def _unit(name: str) -> str:
@@ -214,5 +223,6 @@ def _finding(one: Finding) -> dict[str, Any]:
         "kind": one.kind or None,
         "who": one.who or None,
         "evidence": list(one.evidence),
+        "measures": {name: value for name, value in one.measures.items() if math.isfinite(value)},
         "missing": list(one.missing),
     }

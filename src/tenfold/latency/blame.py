@@ -82,7 +82,7 @@ def load_of(guilty: Guilty, facts: Facts, work: Work, rate_log: float) -> Load:
     )
     is_smaller = is_everybody and changed is not None and changed.measures.get("kv_at_equal_load", 0) >= _SMALLER
     is_fuller = pressure is not None and (pressure.kind == "kv_exhausted" or rate_log >= _ORGANIC)
-    evicted = broken if is_everybody and (is_smaller or is_fuller) else None
+    evicted = broken if is_everybody and (is_smaller or is_fuller) else guilty.evicted
     scheduler = next((one for one in guilty.all if one.measures.get("queue_at_equal_load", 0) >= _SCHEDULER), None)
     if scheduler is not None:
         return Load(((scheduler, 1.0),), (), (), pressure, evicted)
@@ -100,7 +100,7 @@ def load_of(guilty: Guilty, facts: Facts, work: Work, rate_log: float) -> Load:
         (guilty.of("mix"), work.prompt_mix, work.answer_mix),
         (guilty.of("input_length"), work.prompt_within, 0.0),
         (guilty.of("output_length"), 0.0, work.answer_within),
-        (broken if evicted is None else None, work.prompt_cache, 0.0),
+        (broken if broken is not evicted else None, work.prompt_cache, 0.0),
         (fresh, fresh_log, fresh_log),
         (retries, retry_log, retry_log),
         (pressure, organic if organic >= _ORGANIC else 0.0, organic if organic >= _ORGANIC else 0.0),

@@ -53,6 +53,23 @@ class Blocking(NamedTuple):
         return self.beside_slow.value / self.beside if self.beside > 0 else math.nan
 
 
+def huge_prompts(pair: Pair, facts: Facts) -> Mask:
+    """Tell the few requests of the window after whose prompts are far above any before.
+
+    Args:
+        pair: The windows.
+        facts: What is known of them.
+
+    Returns:
+        Those requests; none where they are so many that they are what is asked.
+    """
+    known = facts.before.uncached[np.isfinite(facts.before.uncached)]
+    if not known.size:
+        return np.zeros(pair.after.size, np.bool_)
+    huge = np.nan_to_num(facts.after.uncached) >= max(_HUGE, _TIMES * float(np.quantile(known, 0.999)))
+    return huge if huge.sum() <= _FEW * pair.after.size else np.zeros_like(huge)
+
+
 def blockings(pair: Pair, facts: Facts) -> tuple[Blocking, ...]:
     """Measure how slow requests and prefills of huge prompts coincide on a replica.
 
@@ -64,12 +81,8 @@ def blockings(pair: Pair, facts: Facts) -> tuple[Blocking, ...]:
         For TTFT (arrived meanwhile) and TPOT (a fifth of the answer written meanwhile); empty: no huge prompts.
     """
     after, derived = pair.after, facts.after
-    known = facts.before.uncached[np.isfinite(facts.before.uncached)]
-    if not known.size or not after.size:
-        return ()
-    least = max(_HUGE, _TIMES * float(np.quantile(known, 0.999)))
-    huge = np.nan_to_num(derived.uncached) >= least
-    if not 0 < huge.sum() <= _FEW * after.size:
+    huge = huge_prompts(pair, facts)
+    if not huge.any():
         return ()
     arrival = after.ts_s - after.since_s
     span = float(np.nanmax(np.append(after.e2e_s, 0.0)) + arrival[-1] + 1.0)

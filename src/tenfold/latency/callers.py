@@ -183,9 +183,11 @@ def _of_kind(
     heavy = np.maximum(shares[1], works[1]) >= _HEAVY
     by_rows = (shares[1] >= _HEAVY) & (shares[0] < _BEFORE * shares[1])
     by_work = (works[1] >= _HEAVY) & (works[0] < _BEFORE * works[1])
+    # the others are those that were there before: where these are gone too, names have changed and not callers
+    known = shares[0] >= _BEFORE * shares[1]
+    unnamed = 1 - float(shares[0].sum())
     for code in np.flatnonzero(heavy & (by_rows | by_work)).tolist():
-        others = (rates[0].sum() - rates[0][code], rates[1].sum() - rates[1][code])
-        if others[1] < _OTHERS * others[0]:
+        if rates[1][known].sum() < _OTHERS * (rates[0].sum() - rates[0][code]) or unnamed >= 0.5 * shares[1][code]:
             continue
         asked = sides[1].codes == code
         share = around(ratio(asked, np.ones(pair.after.size), slices[1]))

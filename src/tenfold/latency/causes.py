@@ -19,8 +19,8 @@ from tenfold.latency.guilty import CACHE, Guilty
 from tenfold.latency.kinds import KINDS
 from tenfold.latency.records import Component, Finding, Interval
 
-# A cause with a smaller share of every component is none.
-_LEAST_SHARE = 0.1
+# A cause with a smaller share of every component is none; one of so much is named even where its interval holds zero.
+_LEAST_SHARE, _MOST = 0.1, 0.5
 
 
 def causes_of(
@@ -39,7 +39,7 @@ def causes_of(
     """
     owned: dict[int, dict[Component, Interval]] = {}
     through: dict[tuple[int, int], dict[Component, Interval]] = {}
-    finding_of = {id(one): one for one in guilty.all}
+    finding_of = {id(one): one for one in (*guilty.all, *([guilty.evicted] if guilty.evicted else []))}
     for component, found in shares.items():
         for name, share in found.parts.items():
             is_load = name in (PROMPTS, ANSWERS)
@@ -49,19 +49,19 @@ def causes_of(
             else:
                 for one, weight in _owners(guilty, name, component):
                     _add(owned.setdefault(id(one), {}), component, _scaled(share, weight))
-    causes: list[Cause] = []
+    groups: list[list[Cause]] = []
     for key, mine in owned.items():
-        if max(abs(share.mid) for share in mine.values()) < _LEAST_SHARE:
+        if not any(_counts(share) for share in mine.values()):
             continue
         first = _cause(finding_of[key], mine, moved, None)
         parts = [
             _cause(finding_of[other], part, moved, first.step)
             for (root, other), part in through.items()
-            if root == key and max(abs(share.mid) for share in part.values()) >= _LEAST_SHARE / 2
+            if root == key and max(share.mid for share in part.values()) >= _LEAST_SHARE / 2
         ]
-        causes.append(first)
-        causes.extend(sorted(parts, key=lambda one: one.step))
-    ordered = _ordered(causes, moved)
+        groups.append([first, *sorted(parts, key=lambda one: one.step)])
+    groups.sort(key=lambda group: -group[0].share.mid * _size(moved, group[0].component))
+    ordered = tuple(one for group in groups for one in group)
     rest: dict[Component, float] = {
         component: 1
         - sum(one.shares[component].mid for one in ordered if one.consequence_of is None and component in one.shares)
@@ -125,7 +125,7 @@ _DIRECTED = {
 
 def _cause(one: Finding, mine: dict[Component, Interval], moved: Mapping[str, Shift], root: int | None) -> Cause:
     kind = KINDS[one.kind]
-    component = max(mine, key=lambda name: abs(mine[name].mid) * _size(moved, name))
+    component = max(mine, key=lambda name: mine[name].mid * _size(moved, name))
     return Cause(
         step=one.step,
         kind=one.kind,
@@ -141,24 +141,9 @@ def _cause(one: Finding, mine: dict[Component, Interval], moved: Mapping[str, Sh
     )
 
 
-def _ordered(causes: Sequence[Cause], moved: Mapping[str, Shift]) -> tuple[Cause, ...]:
-    """First causes by what they moved, each before its own consequences."""
-    groups: list[list[Cause]] = []
-    for one in causes:
-        if one.consequence_of is None:
-            groups.append([one])
-        else:
-            groups[-1].append(one)
-    groups.sort(key=lambda group: -abs(group[0].share.mid) * _size(moved, group[0].component))
-    seen: set[tuple[int, str, int | None]] = set()
-    out: list[Cause] = []
-    for group in groups:
-        for one in group:
-            key = (one.step, one.kind, one.consequence_of)
-            if one.consequence_of is None or key not in seen:
-                out.append(one)
-                seen.add(key)
-    return tuple(out)
+def _counts(share: Interval) -> bool:
+    """Tell whether a share makes a cause: large enough, and either surely above zero or most of the shift."""
+    return share.mid >= _LEAST_SHARE and (share.low > 0 or share.mid >= _MOST)
 
 
 def _size(moved: Mapping[str, Shift], name: str) -> float:

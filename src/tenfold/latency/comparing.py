@@ -138,7 +138,7 @@ def _column(window: Window, name: str) -> Floats:
         return window.ttft_s
     if name == "tpot":
         return window.tpot_s
-    return window.e2e_s if name == "e2e" else np.where(window.ok, window.output, np.nan)
+    return window.e2e_s if name == "e2e" else np.where(window.judged, window.output, np.nan)
 
 
 def _row(name: str, quantile: float, columns: Sequence[Floats]) -> Row:

@@ -54,7 +54,7 @@ def cost_words(one: Finding, pair: Pair, uncached_back: Floats, book: PriceBook 
     a_day = round((now - calm) * after.size * 86400 / max(after.until_s - after.since_s, 1.0))
     if abs(a_day) < PUSD_PER_USD:
         return None
-    return f"{shown(abs(a_day), 0)} a day {'more' if a_day > 0 else 'less'}"
+    return f"{shown(abs(a_day), 0)} a day {'more' if a_day > 0 else 'less'}, at the pace of the window after"
 
 
 def _mean_call(pair: Pair) -> dict[str, int] | None:

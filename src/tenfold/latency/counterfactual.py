@@ -111,19 +111,22 @@ class Counterfactual:
         known = [np.isfinite(column) for column in self._columns(component)]
         return weights_of(self.kinds, lengths, (known[0], known[1] & ~self.fresh))
 
-    def shares(self, component: Component) -> Shares:
+    def shares(self, component: Component, *, is_burst: bool = False) -> Shares:
         """Share a component's shift among the parts.
 
         Args:
             component: The component.
+            is_burst: Whether the shift sits in a few slices: requests are then drawn in blocks dealt over the window.
 
         Returns:
             The shares.
         """
         moves = {"ttft": self._ttft, "tpot": self._tpot, "output": self._output}[component]()
         names = list(moves.names)
-        before, after = self.facts.windows
-        ground = Tail.of(self._columns(component)[0], before.slice, self.facts.quantile, SLICES)
+        before, after = (one.slice for one in self.facts.windows)
+        if is_burst:
+            before, after = (np.arange(one.size, dtype=np.int32) % SLICES for one in (before, after))
+        ground = Tail.of(self._columns(component)[0], before, self.facts.quantile, SLICES)
         count, subsets = len(names), 1 << len(names)
         drawn = draws_of(SLICES, stream=1)
         drawn = np.vstack([np.ones((1, SLICES)), drawn])
@@ -131,7 +134,7 @@ class Counterfactual:
         for kept in range(subsets):
             back = frozenset(name for at, name in enumerate(names) if not kept >> at & 1)
             value, weight = moves.make(back)
-            values[kept] = Tail.of(value, after.slice, self.facts.quantile, SLICES, weight).at(drawn)
+            values[kept] = Tail.of(value, after, self.facts.quantile, SLICES, weight).at(drawn)
         base = ground.at(np.vstack([np.ones((1, SLICES)), draws_of(SLICES, stream=0)]))
         whole = values[-1] - base
         shapley = np.zeros((count, drawn.shape[0]))
@@ -150,7 +153,7 @@ class Counterfactual:
             return before.ttft_s, after.ttft_s
         if component == "tpot":
             return self.facts.before.tpot_s, self.facts.after.tpot_s
-        return np.where(before.ok, before.output, np.nan), np.where(after.ok, after.output, np.nan)
+        return np.where(before.judged, before.output, np.nan), np.where(after.judged, after.output, np.nan)
 
     def _put_cache_back(self) -> Floats:
         before, after = self.pair.windows
@@ -171,8 +174,9 @@ class Counterfactual:
         size = self.pair.after.size
         found = self.weights(component) if names else None
         if found is not None and component != "output" and min(found.overlap, found.effective) < LEAST_OVERLAP:
+            # the mix alone needs no like lengths, only the tenants and routes
             self.apart[component] = min(found.overlap, found.effective)
-            names.clear()
+            names = [name for name in names if name == _MIX]
         if self.fresh.any():
             names.append(_NEW)
 
@@ -224,11 +228,15 @@ class Counterfactual:
         if self.pair.after.queue_s is not None and self.pair.before.queue_s is not None:
             wait = np.minimum(np.nan_to_num(self.pair.after.queue_s), np.nan_to_num(self.pair.after.ttft_s))
             calm = ranked(
-                np.where(self.pair.after.ok, wait, np.nan),
-                np.where(self.pair.before.ok, self.pair.before.queue_s, np.nan),
+                np.where(self.pair.after.judged, wait, np.nan),
+                np.where(self.pair.before.judged, self.pair.before.queue_s, np.nan),
                 whole,
             )
-        beside_back = ranked(after.under.at_start, before.under.at_start, whole)
+        beside_back = ranked(
+            np.where(self.pair.after.judged, after.under.at_start, np.nan),
+            np.where(self.pair.before.judged, before.under.at_start, np.nan),
+            whole,
+        )
         beyond = _beyond((after.under.at_start,), (before.under.at_start,))
         calm_residual = ranked(np.where(beyond, after.prefill_residual, np.nan), before.prefill_residual, whole)
         prefill = self.facts.prefill

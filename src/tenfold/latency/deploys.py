@@ -38,6 +38,9 @@ _AT_IT = 0.8
 _ROWS = 20
 # Share of the KV cache in use in the busiest hundredth of arrivals, from which its size can matter.
 _FILLING = 0.5
+# Log by which the same requests take more of it, so that less is left for prefixes long before it is full (I28: 1.5). A
+# cache that broke moves this by 0.05 at most (I01 to I06).
+_HALVED = float(np.log(2))
 _UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 
 
@@ -131,9 +134,10 @@ def effect_of(pair: Pair, facts: Facts, loads: Loads, one: Moment) -> Effect:
             accused.append("queue")
             distance, chance = _distance(series, one.place, distance, chance)
     kv = _kv(pair, facts, loads.queue, one)
-    # a pool that holds less is no harm while it is far from full
+    # a pool that holds less is no harm while it is far from full and keeps as many prefixes
     held = (pair.before.kv, pair.after.kv)
-    if held[0] is not None and held[1] is not None and _fills(kv, held[1]):
+    loses = _log_ratio(before.uncached[one.ground], after.uncached[one.rows]) >= LEAST
+    if held[0] is not None and held[1] is not None and _fills(kv, held[1], loses=loses):
         series = _against(facts, (held[0], held[1]), 0.001, loads.queue, one)
         if _is_at(series, one.place):
             accused.append("kv")
@@ -231,9 +235,10 @@ def _kv(pair: Pair, facts: Facts, cells: Cells, one: Moment) -> Interval:
     return mean_at_equal_load(touched, Side(old, one.ground, cells.before, facts.before.slice, 0), 0.001)[0]
 
 
-def _fills(kv: Interval, share: Floats) -> bool:
+def _fills(kv: Interval, share: Floats, *, loses: bool) -> bool:
     full = float(np.nanquantile(share, 0.99)) if np.isfinite(share).any() else 0.0
-    return kv.low > 0 and kv.mid >= LEAST_QUEUE and full >= _FILLING
+    is_harm = full >= _FILLING or (loses and kv.low >= _HALVED)
+    return kv.low > 0 and kv.mid >= LEAST_QUEUE and is_harm
 
 
 def work_shift(pair: Pair, facts: Facts, rows: Mask, ground: Mask) -> float:
@@ -260,8 +265,12 @@ def _log_of_lengths(pair: Pair, rows: Mask, ground: Mask) -> float:
 
 
 def _log_means(old: Floats, new: Floats) -> float:
+    return abs(_log_ratio(old, new))
+
+
+def _log_ratio(old: Floats, new: Floats) -> float:
     means = [float(np.nanmean(each)) if np.isfinite(each).any() else 0.0 for each in (old, new)]
-    return abs(float(np.log(means[1] / means[0]))) if min(means) > 0 else 0.0
+    return float(np.log(means[1] / means[0])) if min(means) > 0 else 0.0
 
 
 def _against(facts: Facts, columns: tuple[Floats, Floats], floor: float, cells: Cells, one: Moment) -> Floats:

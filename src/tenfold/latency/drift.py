@@ -131,11 +131,20 @@ def _under_load(busy: Floats, fade: float) -> Floats:
     return out
 
 
+# Part of the window that is soon after its start, and the share of the worst from which it is no drift.
+_SOON, _SOON_SHARE = 10, 0.7
+
+
 def _fit(cells: Floats, load: Floats, heat: Floats) -> tuple[float, float, float, Floats] | None:
     known = np.isfinite(cells) & np.isfinite(load)
     if known.sum() < _LEAST:
         return None
     y, warm = cells[known], heat[known]
+    # heat takes time: what is as slow soon after the start as at its worst was slow to begin with (the first piece may
+    # still lie before the change)
+    soon = y[1 : 1 + max(2, y.size // _SOON)]
+    if float(np.median(soon)) >= _SOON_SHARE * float(np.quantile(y, 0.9)) > 0:
+        return None
     if np.quantile(warm, 0.95) - np.quantile(warm, 0.05) < _VARIES:
         return None
     ground = np.column_stack([np.ones(y.size), load[known]])
@@ -185,7 +194,7 @@ def look_for_drift(pair: Pair, facts: Facts, names: tuple[str, ...], looked: lis
     top = max(seen, key=lambda entry: entry[0])
     looked.append(
         f"Strongest drift with time under load: {top[1]} of {names[top[2]] or 'the server'} "
-        f"{percent(top[3].rise.mid)} (t = {top[0]:.1f}; 10 % at t = 5 is needed)."
+        f"{percent(top[3].rise.mid)} ({top[0]:.1f} standard errors; 10 % and 5 standard errors are needed)."
     )
     if not found:
         return []
@@ -199,7 +208,7 @@ def look_for_drift(pair: Pair, facts: Facts, names: tuple[str, ...], looked: lis
     evidence = [
         f"{names[at] or 'The server'}: {found[at][0]} rises by {percent(found[at][1].rise.mid)} "
         f"[{percent(found[at][1].rise.low)}, {percent(found[at][1].rise.high)}] with time under load "
-        f"(t = {found[at][1].t:.1f}; before: {percent(found[at][1].rise_before)})"
+        f"({found[at][1].t:.1f} standard errors; before: {percent(found[at][1].rise_before)})"
         + (" and falls again when it rests." if found[at][1].rests else "; it has not rested since.")
         for at in order[:5]
     ]

@@ -109,11 +109,18 @@ def front_end(pair: Pair, facts: Facts) -> FrontEnd | None:
         median=float(np.nanmedian(after.prefill_residual) - np.nanmedian(before.prefill_residual)),
         decode=_quantile(after.decode_residual) - _quantile(before.decode_residual),
         queue_share=float(np.nan_to_num(queue[slow]).sum() / pair.after.ttft_s[slow].sum()),
-        prompts=abs(float(np.log(np.nanmean(after.uncached) / np.nanmean(before.uncached)))),
+        prompts=_apart(float(np.nanmean(before.uncached)), float(np.nanmean(after.uncached))),
         spread=_spread(facts, growth.mid / 2),
         rows=known & (under > low),
         above=float(max(low, high)),
     )
+
+
+def _apart(one: float, other: float) -> float:
+    if one == other:
+        return 0.0
+    # where all of it is cached in one window alone, nothing is as it was
+    return abs(float(np.log(other / one))) if one > 0 and other > 0 else float("inf")
 
 
 def _gap(one: Derived, other: Derived, rows: Mask, others: Mask) -> Interval:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ _HELD = ("slow_host", "drift", "front_end", "idle_clocks", "version", "limit", "
 
 
 class Guilty:
-    """The findings that accuse, by kind.
+    """The findings that accuse, by kind; and ``evicted``, the prefixes that a full cache threw out, if step 3 saw it.
 
     Args:
         findings: Of all steps.
@@ -26,6 +27,9 @@ class Guilty:
     def __init__(self, findings: Sequence[Finding], pair: Pair) -> None:
         self.all = [one for one in findings if one.status == "guilty" and one.kind in KINDS]
         self.pair = pair
+        # acquitted by step 3, as it only follows from a full cache: what it moved belongs to who filled that
+        found = next((one for one in findings if one.step == 3 and one.measures.get("evicted", 0) > 0), None)
+        self.evicted = None if found is None else replace(found, kind="cache_evicted")
 
     def of(self, *kinds: str) -> Finding | None:
         """Give the first finding of these kinds, in the order of the kinds.
@@ -51,7 +55,7 @@ class Guilty:
                 rows = np.ones(self.pair.after.size, np.bool_) if one.rows is None else one.rows
                 residuals.append((f"{kind} {at}", rows, _components(one)))
         return Parts(
-            cache=self.of(*CACHE) is not None,
+            cache=self.of(*CACHE) is not None or self.evicted is not None,
             mix=self.of("mix") is not None,
             within=self.of("input_length", "output_length") is not None,
             new_clients=None if fresh is None else fresh.rows,

@@ -38,8 +38,9 @@ def moved_most(pair: Pair, name: str, names: tuple[str, ...]) -> str | None:
             if each != name and (other := _change(pair, samples, metric, each)) is not None
         ]
         score = abs((after - before) / sd - (float(np.median(peers)) if peers else 0.0))
-        text = f"{metric} of {name} went from {before:.4g} to {after:.4g} ({(after - before) / sd:+.1f} sd"
-        text += f"; others {float(np.median(peers)):+.1f} sd)." if peers else ")."
+        by = f"{(after - before) / sd:+.1f} standard deviations"
+        text = f"{metric} of {name} went from {before:.4g} to {after:.4g} ({by}"
+        text += f"; others {float(np.median(peers)):+.1f})." if peers else ")."
         if score >= _CLEAR and (best is None or score > best[0]):
             best = (score, text)
     return None if best is None else best[1]

@@ -25,6 +25,7 @@ KINDS: dict[str, Kind] = {
     "output_length": Kind(2, "length of answers", "trim"),
     "cache_broken": Kind(3, "prefix cache broke", "prefix_cache"),
     "cache_diluted": Kind(3, "prefix cache spread over more replicas", "prefix_cache"),
+    "cache_evicted": Kind(3, "prefixes thrown out of a full cache"),
     "cache_gained": Kind(3, "prefix cache holds more", "prefix_cache"),
     "queueing": Kind(4, "queueing", "continuous_batching"),
     "kv_exhausted": Kind(4, "KV cache full", "quantize"),

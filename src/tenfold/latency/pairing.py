@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from tenfold.display import counted
 from tenfold.latency import reading
 from tenfold.latency.reading import Columns, Key, Named
 from tenfold.latency.records import Floats, Labels, Mask, Pair, Window
@@ -110,6 +111,10 @@ def _window(
     # failed requests kept a replica busy as well
     fields |= {"seen_first_s": fields["ttft_s"], "seen_end_s": fields["e2e_s"]}
     fields |= {"ttft_s": latencies.ttft_s, "e2e_s": latencies.e2e_s}
+    asked = one.is_asked[rows]
+    if not asked.all():
+        fields["asked"] = asked
+        fields |= {name: np.where(asked, fields[name], np.nan) for name in ("ttft_s", "e2e_s")}
     return Window(name=name, since_s=one.since_s, until_s=one.until_s, ts_s=one.ts_s[rows], ok=latencies.ok, **fields)
 
 
@@ -132,14 +137,14 @@ def _latencies(answered: Mask, ttft: Floats, e2e: Floats, output: Floats, *, has
         ok &= ~np.isnan(ttft)
     if has[1]:
         ok &= ~np.isnan(e2e)
-    unknown = np.count_nonzero(answered & ~ok & ~impossible & ~whole)
+    unknown = int((answered & ~ok & ~impossible & ~whole).sum())
     counts = (
-        (impossible, "requests whose first token came after their end: their latencies are not used"),
-        (whole, "requests that were answered in one piece (first token at the end): their TTFT is not known"),
+        (impossible, "whose first token came after the end: no latency used"),
+        (whole, "answered in one piece (first token at the end): TTFT not known"),
     )
-    notes = [f"{np.count_nonzero(mask):,} {text}" for mask, text in counts if mask.any()]
+    notes = [f"{counted(int(mask.sum()), 'request')} {text}" for mask, text in counts if mask.any()]
     if unknown:
-        notes.append(f"{unknown:,} answered requests lack a latency: not used")
+        notes.append(f"{counted(unknown, 'answered request')} without a latency: not used")
     return _Latencies(ok, ttft, e2e, tuple(notes))
 
 

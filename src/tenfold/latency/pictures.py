@@ -211,7 +211,7 @@ def _values(window: Window, component: Component) -> Floats:
         return window.ttft_s
     if component == "tpot":
         return window.tpot_s
-    return np.where(window.ok, window.output, np.nan)
+    return np.where(window.judged, window.output, np.nan)
 
 
 def _scale(component: Component) -> float:

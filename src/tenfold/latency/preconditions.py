@@ -24,6 +24,8 @@ _HOW = {
 }
 # Change of the share of requests without a latency that a reader must know of.
 _FAILING = 0.05
+# Share below which a count of them is left out.
+_SAID = 0.005
 _CHANGED = "model changed: not a latency incident of the runbook"
 
 
@@ -108,11 +110,46 @@ def check(pair: Pair) -> Judged:
 
 def _failing(pair: Pair) -> tuple[str, ...]:
     """Say where the requests that have no latency became more or fewer: the tail is that of the others."""
-    shares = [1 - float(np.mean(one.ok)) for one in pair.windows]
+    shares = [1 - int(one.judged.sum()) / max(one.asked_size, 1) for one in pair.windows]
     if abs(shares[1] - shares[0]) < _FAILING:
         return ()
-    told = f"{shares[0]:.0%} of requests before and {shares[1]:.0%} after failed or lack a latency"
-    return (f"{told}: the tail is that of the others",)
+    failed = [failed_share(one) for one in pair.windows]
+    blank = [max(share - part, 0.0) for share, part in zip(shares, failed, strict=True)]
+    told = [
+        f"{both[0]:.0%} of requests before and {both[1]:.0%} after {what}"
+        for both, what in ((failed, "failed"), (blank, "lack a latency"))
+        if max(both) >= _SAID
+    ]
+    return (f"{'; '.join(told)}: the tail is that of the others",)
+
+
+def failed_rows(window: Window) -> Mask:
+    """Tell which of the requests that are looked at failed, by their status.
+
+    Args:
+        window: The window.
+
+    Returns:
+        A mask; none where the log has no status.
+    """
+    if window.status is None:
+        return np.zeros(window.size, np.bool_)
+    # the last place is that of requests without a status
+    good = np.array([*(name in ("ok", "incomplete") for name in window.status.names), True])
+    failed = ~good[window.status.codes]
+    return failed if window.asked is None else failed & window.asked
+
+
+def failed_share(window: Window) -> float:
+    """Give the share of the requests that are looked at that failed.
+
+    Args:
+        window: The window.
+
+    Returns:
+        0 to 1.
+    """
+    return int(failed_rows(window).sum()) / max(window.asked_size, 1)
 
 
 def _columns(lacking: list[str]) -> _Objection:

@@ -18,6 +18,7 @@ from tenfold.latency.changepoints import ChangePoint, change_points
 from tenfold.latency.parts import Part
 from tenfold.latency.preconditions import NEEDED
 from tenfold.latency.records import Floats
+from tenfold.latency.visible import visible
 from tenfold.levers.where import check
 from tenfold.store import steps
 from tenfold.store.engines.duckdb import DuckDBEngine
@@ -99,10 +100,13 @@ def around(log: Log, at: datetime, *, where: str | None = None, length: timedelt
         counts = _counted(engine, spans)
         first, last = engine.fetch("select min(ts) as first, max(ts) as last from latency_usable").row(0)
     if first is None:
-        raise NotEvaluable("--around needs requests with ts, ttft_ms, duration_ms and output_tokens; there is none")
+        raise NotEvaluable(
+            f"--around needs requests with ts, ttft_ms, duration_ms and output_tokens; there is none{_narrowed(where)}"
+        )
     if not first < _naive(at) <= last:
         raise AssumptionError(
-            f"--around {at.isoformat()}: the log has usable requests from {first} to {last} UTC. Name an instant within"
+            f"--around {at.isoformat()}: the log has usable requests from {first} to {last} UTC{_narrowed(where)}. "
+            "Name an instant within"
         )
     place, needed = next(
         (
@@ -175,7 +179,7 @@ def find(log: Log, *, where: str | None = None) -> Proposal | None:
         if most[2] < _SLICE * _LEAST:
             raise NotEvaluable(
                 f"--find needs {_SLICE * _LEAST:,} requests of one model with ts, ttft_ms, duration_ms and "
-                f"output_tokens; there are {most[2]:,}, {_SLICE * _LEAST - most[2]:,} are missing"
+                f"output_tokens; there are {most[2]:,}{_narrowed(where)}, {_SLICE * _LEAST - most[2]:,} are missing"
             )
         frame = engine.fetch("select * from latency_usable order by ts").filter(
             (pl.col("provider") == most[0]) & (pl.col("model") == most[1])
@@ -191,7 +195,7 @@ def find(log: Log, *, where: str | None = None) -> Proposal | None:
     sizes = int(edges[1] - edges[0]), int(edges[3] - edges[2])
     told = (
         f"the p{series.quantile * 100:.0f} of {_COMPONENTS[found.component]} is {found.ratio:.2f} times as high from "
-        f"{at.isoformat(sep=' ', timespec='seconds')} on (p = {found.p:.3f}, {series.count} slices of "
+        f"{at:%Y-%m-%d %H:%M:%S} UTC on (by chance with probability {found.p:.3f}; {series.count} slices of "
         f"{ts_s.size // series.count:,} requests)"
     )
     why = (told, "each window ends at the next change point") if found.is_bounded else (told,)
@@ -273,8 +277,15 @@ class Change(NamedTuple):
     is_bounded: bool
 
 
+# Part of the largest rise from which an earlier one is where it began.
+_STAGE = 0.3
+
+
 def clearest(series: Series) -> Change | None:
-    """Find the largest rise of a tail, or, where none rose, the largest fall.
+    """Find the first large rise of a tail, or, where none rose, the largest fall.
+
+    Trouble comes in stages: a later one compared with an earlier one hides what began it. Each window goes on until it
+    has the requests that a p99 takes.
 
     Args:
         series: The tails of a log.
@@ -289,17 +300,28 @@ def clearest(series: Series) -> Change | None:
         found += [(name, one, edges[i : i + 3]) for i, one in enumerate(points) if abs(one.size) >= np.log(_RATIO)]
     if not found:
         return None
-    component, point, (since, at, until) = max(found, key=lambda one: (one[1].size > 0, abs(one[1].size)))
+    most = max(one.size for _, one, _ in found)
+    rising = [one for one in found if one[1].size > 0 and one[1].size >= _STAGE * most]
+    component, point, (since, at, until) = (
+        min(rising, key=lambda one: one[1].place) if rising else max(found, key=lambda one: abs(one[1].size))
+    )
     # either side once more by itself: the shorter a stretch, the shorter the blocks that show its own changes
     logs = series.logs[component]
+    while stages := [one for one in _points(logs[since:at], _P) if one.size >= _STAGE * most > 0]:
+        at = since + stages[0].place
     since += max((one.place for one in _points(logs[since:at], _P)), default=0)
     until = at + min((one.place for one in _points(logs[at:until], _P)), default=until - at)
+    enough = NEEDED[0][1]
+    while since > 0 and series.edges[at] - series.edges[since] < enough:
+        since -= 1
+    while until < series.count and series.edges[until] - series.edges[at] < enough:
+        until += 1
     first = _first(series, component, since, at, until)
     return Change(
         component,
         (series.time(series.edges[since]), series.time(first)),
         (series.time(first), series.time(series.edges[until])),
-        float(np.exp(point.size)),
+        float(np.exp(np.nanmedian(logs[at:until]) - np.nanmedian(logs[since:at]))),
         point.p,
         since > 0 or until < series.count,
     )
@@ -328,6 +350,10 @@ def _likelihood(hits: NDArray[np.int64], of: NDArray[np.int64]) -> Floats:
     """Give the log likelihood of a share at its best."""
     share: Floats = np.clip(hits / of, 1e-12, 1 - 1e-12)
     return of * (share * np.log(share) + (1 - share) * np.log1p(-share))
+
+
+def _narrowed(where: str | None) -> str:
+    return "" if where is None else f" where {visible(where)} (--where)"
 
 
 @contextmanager

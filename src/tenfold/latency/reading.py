@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
+from tenfold.display import counted
 from tenfold.errors import AssumptionError
 from tenfold.latency.records import Codes, Floats, Mask
+from tenfold.latency.visible import CONTROL, visible
 from tenfold.ledger.session import Window as Bounds
 from tenfold.store import steps
 from tenfold.store.engines.duckdb import DuckDBEngine
@@ -71,10 +73,11 @@ class Columns:
         text: How the window was asked for.
         models: (provider, model) to its place: first row, row behind the last; one place for all where they are taken
             together.
-        counts: (provider, model) to its requests.
+        counts: (provider, model) to its requests that are asked for; models without are left out.
         since_s: Start of the window, within the time that the log covers; NaN: the log has no times.
         until_s: Its end.
         ts_s: Arrivals; NaN where a log has no times at all.
+        is_asked: Whether it is one of those whose latencies are looked at.
         is_answered: Whether an answer came.
         is_structured: Whether it had to fit a schema; None: not logged.
         numbers: Field of ``Window`` to its numbers.
@@ -90,6 +93,7 @@ class Columns:
     since_s: float
     until_s: float
     ts_s: Floats
+    is_asked: Mask
     is_answered: Mask
     is_structured: Mask | None
     numbers: dict[str, Floats]
@@ -104,7 +108,8 @@ def read(part: Part, where: str | None, which: str, *, any_model: bool = False) 
 
     Args:
         part: The log and the bounds.
-        where: Checked predicate over ``requests``; None: all.
+        where: Checked predicate over ``requests``: whose latencies are looked at; None: all. The others are read as
+            well, since they make load and meet the same cache and hosts.
         which: Option to name in errors.
         any_model: Take all models together, in one order of arrival.
 
@@ -122,10 +127,12 @@ def read(part: Part, where: str | None, which: str, *, any_model: bool = False) 
         tally = engine.fetch(steps.filled("latency_tally", **words)).row(0, named=True)
         # A log without any time is read as it is: two of them can still be set side by side.
         is_dated = tally["undated_rows"] < tally["asked_rows"]
-        within = f"{asked} and {bounds}{' and ts is not null' if is_dated else ''}"
+        within = f"{bounds}{' and ts is not null' if is_dated else ''}"
         order = "" if any_model else "provider, model, "
-        frame = engine.fetch(steps.filled("latency_requests", requests="requests", condition=within, models=order))
-    if not frame.height:
+        frame = engine.fetch(
+            steps.filled("latency_requests", requests="requests", condition=within, where=asked, models=order)
+        )
+    if not frame["is_asked"].any():
         raise AssumptionError(_empty(part, where, which, tally))
     since, until, is_cut = _covered(part, tally)
     columns = _columns(frame, part.text, since, until, tally, is_cut=is_cut)
@@ -145,10 +152,27 @@ def files(part: Part) -> frozenset[str]:
         return frozenset(sha256 for (sha256,) in connection.execute("SELECT DISTINCT sha256 FROM loads").fetchall())
 
 
+def holds(part: Part, since: datetime | None, until: datetime | None) -> bool:
+    """Tell whether a log has a request between two instants.
+
+    Args:
+        part: The log; its own bounds do not count.
+        since: First instant (aware); None: from its start.
+        until: Instant to stop before (aware); None: to its end.
+
+    Returns:
+        Whether one arrived then; without bounds one without a time counts too.
+    """
+    condition = Bounds(since, until).condition("ts", "ts is not null")
+    with part.log.store.reading() as connection:
+        found = connection.execute(f"SELECT 1 FROM requests WHERE {condition} LIMIT 1").fetchall()
+    return bool(found)
+
+
 def _empty(part: Part, where: str | None, which: str, tally: dict[str, object]) -> str:
     if not tally["all_rows"]:
         return f"{which} {part.text}: the log holds no requests"
-    covers = f"It holds {tally['all_rows']:,} requests"
+    covers = f"It holds {counted(int(str(tally['all_rows'])), 'request')}"
     if tally["all_first"] is not None:
         covers += f", from {tally['all_first']} to {tally['all_last']} UTC"
     narrow = "" if where is None else f"; --where leaves {tally['asked_rows']:,} of them"
@@ -176,11 +200,14 @@ def _columns(
     frame: pl.DataFrame, text: str, since: float, until: float, tally: dict[str, int], *, is_cut: bool
 ) -> Columns:
     """Take the frame apart column by column, so that each is there once."""
-    counted = frame.group_by("provider", "model", maintain_order=True).len()
-    keys = zip(counted["provider"].to_list(), counted["model"].to_list(), strict=True)
-    counts: dict[Key, int] = dict(zip(keys, counted["len"].to_list(), strict=True))
-    ends: list[int] = np.cumsum(list(counts.values())).tolist()
-    models = {key: (end - counts[key], end) for key, end in zip(counts, ends, strict=True)}
+    sizes = frame.group_by("provider", "model", maintain_order=True).agg(pl.len(), pl.col("is_asked").sum())
+    ends: list[int] = np.cumsum(sizes["len"].to_numpy()).tolist()
+    models: dict[Key, tuple[int, int]] = {}
+    counts: dict[Key, int] = {}
+    for (provider, model, rows, asked), end in zip(sizes.iter_rows(), ends, strict=True):
+        if asked:
+            key = visible(provider), visible(model)
+            models[key], counts[key] = (end - rows, end), asked
     ts = frame.drop_in_place("ts")
     structured = frame.drop_in_place("is_structured")
     numbers: dict[str, Floats] = {}
@@ -194,6 +221,7 @@ def _columns(
         since_s=since,
         until_s=until,
         ts_s=_floats(ts.dt.epoch("us")) / 1e6,
+        is_asked=frame.drop_in_place("is_asked").to_numpy(),
         is_answered=frame.drop_in_place("is_answered").to_numpy(),
         is_structured=None if structured.null_count() == structured.len() else structured.fill_null(False).to_numpy(),
         numbers=numbers,
@@ -212,6 +240,10 @@ def _floats(values: pl.Series) -> Floats:
 def _named(values: pl.Series) -> Named:
     values = values.alias("name")
     names = values.drop_nulls().unique().sort()
+    unseen = names.filter(names.str.contains(CONTROL))
+    if unseen.len():
+        values = values.replace(unseen, [visible(name) for name in unseen])
+        names = values.drop_nulls().unique().sort()
     return Named(codes_in(values, names), names)
 
 

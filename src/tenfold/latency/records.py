@@ -47,6 +47,7 @@ class Window:
         cached: Tokens of the prompt read from a cache; NaN: not known.
         reasoning: Reasoning tokens.
         queue_s: Wait before the prompt was scheduled, in seconds.
+        asked: Whether its latencies are looked at; of others they are NaN; None: all are.
         seen_first_s: Time to the first token as logged, of failed requests too, in seconds.
         seen_end_s: Time to the end as logged, of failed requests too, in seconds.
         preemptions: Times that it was preempted.
@@ -79,6 +80,7 @@ class Window:
     cached: Floats | None = None
     reasoning: Floats | None = None
     queue_s: Floats | None = None
+    asked: Mask | None = None
     seen_first_s: Floats | None = None
     seen_end_s: Floats | None = None
     preemptions: Floats | None = None
@@ -102,6 +104,16 @@ class Window:
     def size(self) -> int:
         """Requests in it."""
         return self.ts_s.size
+
+    @property
+    def judged(self) -> Mask:
+        """Requests that are looked at and were answered."""
+        return self.ok if self.asked is None else self.ok & self.asked
+
+    @property
+    def asked_size(self) -> int:
+        """Requests in it that are looked at."""
+        return self.size if self.asked is None else int(self.asked.sum())
 
     @property
     def tpot_s(self) -> Floats:

@@ -14,6 +14,8 @@ from tenfold.latency.tails import Tail, draws_of
 
 # 99 % for the three components together: two-sided 0.01/3 of Student's t with 39 degrees of freedom (40 slices).
 _T = 3.13
+# Requests above this quantile are slow, where it is asked whether slow times last: enough of them in a slice to count.
+_LEVEL = 0.9
 # A burst: so many times the value before, in at most so many pieces of time, in each of which at least this share and
 # number of requests lie above the quantile before, and so many times the share of any piece before.
 _BURST_RATIO, _BURST_SLICES, _BURST_SHARE, _BURST_COUNT, _BURST_TIMES = 1.5, 4, 0.1, 10, 3.0
@@ -37,7 +39,7 @@ def shifts(pair: Pair, facts: Facts) -> dict[str, Shift]:
     columns: dict[str, tuple[Floats, Floats]] = {
         "ttft": (pair.before.ttft_s, pair.after.ttft_s),
         "tpot": (facts.before.tpot_s, facts.after.tpot_s),
-        "output": (_answered(pair.before.output, pair.before.ok), _answered(pair.after.output, pair.after.ok)),
+        "output": (_answered(pair.before.output, pair.before.judged), _answered(pair.after.output, pair.after.judged)),
         "e2e": (pair.before.e2e_s, pair.after.e2e_s),
     }
     found: dict[str, Shift] = {}
@@ -47,7 +49,7 @@ def shifts(pair: Pair, facts: Facts) -> dict[str, Shift]:
             for values, derived in ((old, facts.before), (new, facts.after))
         ]
         if all(tail.values.size for tail in tails):
-            one = shift_of(*tails)
+            one = shift_of(*tails, wider=_persistence(old, facts))
             if not one.is_change and one.after >= _BURST_RATIO * one.before:
                 one = _burst(one, (old, new), facts) or one
             found[name] = one
@@ -84,22 +86,45 @@ def _by_rank(values: Floats, quantile: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def shift_of(before: Tail, after: Tail) -> Shift:
+def _persistence(old: Floats, facts: Facts) -> float:
+    """Tell how much wider the interval is for slow times that last: slices of the window before that follow each other.
+
+    Formula:
+        sqrt((1 + r) / (1 - r)), r the correlation of neighbouring slices' shares of slow requests (above the quantile),
+        as of an autoregression; below twice its own error, 2 / sqrt(40), r is taken as 0.
+    """
+    known = np.isfinite(old)
+    if not known.any():
+        return 1.0
+    level = float(np.quantile(old[known], _LEVEL))
+    count = np.bincount(facts.before.slice[known], minlength=SLICES)
+    share = np.bincount(facts.before.slice[known & (old > level)], minlength=SLICES) / np.maximum(count, 1)
+    apart = (share - share.mean())[count > 0]
+    square = float(apart @ apart)
+    alike = float(apart[1:] @ apart[:-1]) / square if square > 0 else 0.0
+    alike = min(alike, 0.9) if alike > 2 / np.sqrt(SLICES) else 0.0
+    return float(np.sqrt((1 + alike) / (1 - alike)))
+
+
+def shift_of(before: Tail, after: Tail, wider: float = 1.0) -> Shift:
     """Measure the shift between two tails.
 
     Args:
         before: Of the window before.
         after: Of the window after.
+        wider: How many times wider the interval is than that of slices that know nothing of each other.
 
     Returns:
         The shift.
     """
     old, new = float(before.at()[0]), float(after.at()[0])
-    drawn = [np.log(tail.at(draws_of(SLICES, stream=at))) for at, tail in enumerate((before, after))]
+    # answers of no token have no logarithm
+    with np.errstate(divide="ignore"):
+        drawn = [np.log(tail.at(draws_of(SLICES, stream=at))) for at, tail in enumerate((before, after))]
     if old <= 0 or new <= 0 or not all(np.isfinite(each).all() for each in drawn):
         return Shift(old, new, Interval(min(new - old, 0.0), new - old, max(new - old, 0.0)))
     ratio = np.log(new / old)
-    spread = _T * float(np.std(drawn[1] - drawn[0], ddof=1))
+    spread = wider * _T * float(np.std(drawn[1] - drawn[0], ddof=1))
     low, high = old * np.expm1(ratio - spread), old * np.expm1(ratio + spread)
     if abs(new - old) < _LEAST * old:
         low, high = min(low, 0.0), max(high, 0.0)

@@ -8,6 +8,7 @@ object a line. Samples of engines may also be one object a snapshot (``ts, repli
 from __future__ import annotations
 
 import csv
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from tenfold import config
 from tenfold.errors import AssumptionError, near
 from tenfold.latency.records import Event, Samples
+from tenfold.latency.visible import visible
 from tenfold.logs.buckets.prometheus import LABEL, LINE
 
 _EVENT = ("ts", "kind", "what", "where")
@@ -128,8 +130,8 @@ def _wide_or_long(file: Path, row: _Row, times: _Times) -> Iterator[_Sample]:
         return
     replica = next((_text(row, key) for key in _REPLICAS if _text(row, key)), "")
     for key, said in row.said.items():
-        if key != "ts" and key not in _REPLICAS and said not in {None, ""}:
-            yield _Sample(times.of(row), replica, key, _number(file, row, key))
+        if key != "ts" and key not in _REPLICAS and said is not None and said != "":
+            yield _Sample(times.of(row), replica, visible(key), _number(file, row, key))
 
 
 class _Times:
@@ -143,6 +145,8 @@ class _Times:
     def of(self, row: _Row) -> float:
         """Give a line's time in seconds since 1970."""
         said = row.said.get("ts")
+        if not isinstance(said, str | int | float | None):
+            raise AssumptionError(f'{self._file}, line {row.line}: "ts" is no time: {reprlib.repr(said)}')
         found = self._read.get(said)
         if found is None:
             found = self._read[said] = self._seconds(row, said)
@@ -150,6 +154,8 @@ class _Times:
 
     def _seconds(self, row: _Row, said: object) -> float:
         number = _float(said)
+        if isinstance(said, str) and len(said.strip()) == 8 and said.strip().isdigit():
+            number = None  # 20260908 is a day, not a second of 1970
         if number is not None and number > _MILLISECONDS:
             number /= 1000
         if number is not None and number >= 0 and number < _MILLISECONDS:
@@ -163,16 +169,14 @@ def _float(said: object) -> float | None:
     if isinstance(said, bool) or not isinstance(said, str | int | float):
         return None
     try:
-        number = float(said)
-    except ValueError:
+        return float(said)
+    except (ValueError, OverflowError):
         return None
-    # 20260908 is a day, not a second of 1970
-    return None if isinstance(said, str) and len(said.strip()) == 8 and said.strip().isdigit() else number
 
 
 def _text(row: _Row, key: str) -> str:
     said = row.said.get(key)
-    return "" if said is None else str(said).strip()
+    return "" if said is None else visible(str(said)).strip()
 
 
 def _word(file: Path, row: _Row, key: str, known: tuple[str, ...]) -> str:
@@ -186,7 +190,7 @@ def _number(file: Path, row: _Row, key: str) -> float:
     number = _float(row.said.get(key))
     if number is None or not np.isfinite(number):
         raise AssumptionError(
-            f'{file}, line {row.line}: "{key}" is no number: {row.said.get(key)!r}. '
+            f'{file}, line {row.line}: "{key}" is no number: {reprlib.repr(row.said.get(key))}. '
             "Write a plain number, such as 0.91, or leave the line out"
         )
     return number
@@ -204,7 +208,8 @@ def _rows(file: Path, needed: tuple[str, ...], known: tuple[str, ...]) -> Iterat
 
 def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text(encoding="utf-8-sig").splitlines()
+        # other separators, such as U+2028, are text within a cell
+        return file.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise AssumptionError(f"{file}: cannot read it: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
@@ -212,21 +217,37 @@ def _lines(file: Path) -> list[str]:
 
 
 def _table(file: Path, lines: list[str], needed: tuple[str, ...], known: tuple[str, ...]) -> Iterator[_Row]:
-    reader = csv.reader(lines)
     names: list[str] = []
-    for cells in reader:
+    for line, cells in _cells(file, lines):
         if not any(cell.strip() for cell in cells):
             continue
         if not names:
             names = [cell.strip().lower() for cell in cells]
-            _has(file, reader.line_num, names, needed, known)
+            twice = [name for name in names if name and names.count(name) > 1]
+            if twice:
+                raise AssumptionError(f'{file}, line {line}: two columns "{twice[0]}". Leave one out or rename it')
+            _has(file, line, names, needed, known)
         elif len(cells) > len(names):
             raise AssumptionError(
-                f"{file}, line {reader.line_num}: {len(cells)} cells under {len(names)} columns. "
+                f"{file}, line {line}: {len(cells)} cells under {len(names)} columns. "
                 "Put text that holds commas in double quotes"
             )
         else:
-            yield _Row(reader.line_num, dict(zip(names, cells, strict=False)))
+            yield _Row(line, dict(zip(names, cells, strict=False)))
+
+
+def _cells(file: Path, lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Give each row of a table with the line that it begins in."""
+    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise AssumptionError(
+            f"{file}, line {line}: is no CSV ({error}). Close each double quote; within a cell, write it twice"
+        ) from error
 
 
 def _objects(file: Path, lines: list[str], needed: tuple[str, ...], known: tuple[str, ...]) -> Iterator[_Row]:
@@ -236,7 +257,7 @@ def _objects(file: Path, lines: list[str], needed: tuple[str, ...], known: tuple
             continue
         try:
             said = decoder.decode(line)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise AssumptionError(f"{file}, line {number}: is no JSON object ({error}). One object a line") from error
         _has(file, number, said, needed, known)
         yield _Row(number, said)
@@ -271,7 +292,13 @@ def _exposed(file: Path) -> Iterator[_Sample]:
                 f"{file}, line {number}: {found['name']} has no time. Write it behind the value, in milliseconds since "
                 f"1970, or give CSV with the columns {', '.join(_SAMPLE)}"
             )
+        at = _float(found["time"])
+        if at is None or not 0 <= at < _MILLISECONDS * 1000:
+            raise AssumptionError(
+                f"{file}, line {number}: {found['name']} has no time of this calendar: {reprlib.repr(found['time'])}. "
+                "Write milliseconds since 1970"
+            )
         if np.isfinite(value):
             labels = {label["key"]: label["text"] for label in LABEL.finditer(found["labels"] or "")}
-            replica = next((labels[key] for key in _REPLICAS if labels.get(key)), "")
-            yield _Sample(int(found["time"]) / 1000, replica, found["name"], value)
+            replica = visible(next((labels[key] for key in _REPLICAS if labels.get(key)), ""))
+            yield _Sample(at / 1000, replica, found["name"], value)

@@ -79,7 +79,7 @@ def spread(influence: Floats, *clusters: Codes) -> tuple[float, float]:
         squares = sums * sums
         total = float(squares.sum())
         if total * held / (held - 1) > best[0]:
-            peaked = held * float((squares * squares).sum()) / (total * total)
+            peaked = held * float(((squares / total) ** 2).sum())
             best = (total * held / (held - 1), min(2 * held / max(peaked - 1, 1e-9), held - 1.0))
     return best
 
@@ -199,7 +199,7 @@ def _interval(mid: float, before: Estimate, after: Estimate, one: float, two: fl
         return Interval(mid, mid, mid)
     # Welch and Satterthwaite
     each = zip(parts, (before, after), strict=True)
-    freedom = total * total / sum(part * part / max(estimate.freedom, 1.0) for part, estimate in each)
+    freedom = 1 / sum((part / total) ** 2 / max(estimate.freedom, 1.0) for part, estimate in each)
     half = t_quantile(alpha, freedom) * math.sqrt(total)
     return Interval(mid - half, mid, mid + half)
 

@@ -11,8 +11,10 @@ from tenfold.latency.records import Codes, Floats
 # Draws of the bootstrap, and the seed that makes them the same every time.
 DRAWS = 400
 _SEED = 20260731
-# Rows kept, as a multiple of the tail beyond the quantile: what a draw of slices can reach.
-_DEPTH = 8
+# Part of the rows, from the largest down, in which every slice's own tail is looked for first; all of a small sample.
+_TOP, _SMALL = 0.3, 1000
+# Part of a mean slice's weight from which a slice counts in that.
+_TELLS = 0.2
 
 
 def draws_of(slices: int, draws: int = DRAWS, stream: int = 0) -> Floats:
@@ -68,14 +70,8 @@ class Tail:
         rows = np.flatnonzero(known)
         weight = np.ones(rows.size) if weights is None else weights[rows]
         totals: Floats = np.bincount(slices[rows], weight, count).astype(np.float64)
-        kept = min(rows.size, max(64, int(np.ceil(_DEPTH * (1 - quantile) * rows.size))))
-        if weights is not None and kept < rows.size:
-            # uneven weights can need more rows than even ones
-            kept = min(rows.size, 2 * kept)
-        if 0 < kept < rows.size:
-            places = np.argpartition(values[rows], rows.size - kept)[rows.size - kept :]
-        else:
-            places = np.arange(rows.size)
+        least = _least(values[rows], slices[rows], weight, (1 - quantile) * totals)
+        places = np.flatnonzero(values[rows] >= least)
         order = places[np.argsort(-values[rows[places]], kind="stable")]
         chosen = rows[order]
         return cls(values[chosen], weight[order], slices[chosen], totals, quantile)
@@ -103,3 +99,24 @@ class Tail:
             place = np.minimum(beyond.sum(axis=1), self.values.size - 1)
             out[part] = self.values[place]
         return out
+
+
+def _least(values: Floats, slices: Codes, weight: Floats, above: Floats) -> float:
+    """Give the value down to which rows are kept: the lowest of the slices' own quantiles, enough for any draw."""
+    # a slice of next to nothing is in no draw all there is
+    tells = above >= _TELLS * above.mean()
+    few = int(_TOP * values.size)
+    places = np.argpartition(values, values.size - few)[values.size - few :] if few > _SMALL else np.arange(values.size)
+    held = np.bincount(slices[places], weight[places], above.size)
+    if (held[tells] <= above[tells] * (1 + 1e-9)).any() and places.size < values.size:
+        places = np.arange(values.size)
+    if places.size == 0:
+        return np.inf
+    order = places[np.lexsort((-values[places], slices[places]))]
+    total = np.cumsum(weight[order])
+    starts = np.flatnonzero(np.diff(slices[order], prepend=-1))
+    base = np.repeat(total[starts] - weight[order[starts]], np.diff(starts, append=order.size))
+    # the row with which a slice has more than its share beyond
+    reached = total - base > above[slices[order]] * (1 + 1e-9)
+    first = reached & ~(np.append(False, reached[:-1]) & (np.diff(slices[order], prepend=-1) == 0))
+    return float(values[order[first & tells[slices[order]]]].min(initial=np.inf))

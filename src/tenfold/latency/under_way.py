@@ -8,6 +8,9 @@ import numpy as np
 
 from tenfold.latency.records import Floats, Ints, Window
 
+# Share of a request's own part below which what else was under way is rounding.
+_EXACT = 1e-9
+
 
 class UnderWay(NamedTuple):
     """What else a request's replica had to do, a place a request; NaN where its times are not known.
@@ -83,8 +86,9 @@ def _of_replica(out: UnderWay, window: Window, times: _Times, uncached: Floats, 
     arrival, scheduled, first, end = (column[rows] for column in times)
     arrivals, firsts, ends = np.sort(arrival), np.sort(first), np.sort(end)
     # a request is not its own neighbour: `left` on starts leaves it out
-    out.at_arrival[rows] = _up_to(arrivals, arrival, "left") - _up_to(ends, arrival, "right")
-    out.at_start[rows] = _up_to(firsts, scheduled, "left") - _up_to(ends, scheduled, "right")
+    # what begins and ends at that very instant would be taken off without having been counted
+    out.at_arrival[rows] = np.maximum(_up_to(arrivals, arrival, "left") - _up_to(ends, arrival, "right"), 0)
+    out.at_start[rows] = np.maximum(_up_to(firsts, scheduled, "left") - _up_to(ends, scheduled, "right"), 0)
     span = end - first
     out.span_s[rows] = span
     safe = np.where(span > 0, span, np.nan)
@@ -93,7 +97,9 @@ def _of_replica(out: UnderWay, window: Window, times: _Times, uncached: Floats, 
     for target, weight in ((out.decoding, ones), (out.context, held)):
         begun = _mass(first, weight, end) - _mass(first, weight, first)
         ended = _mass(end, weight, end) - _mass(end, weight, first)
-        target[rows] = np.maximum((begun - ended) / safe - weight, 0.0)
+        # sums of many times are not exact: what is nothing would come out as nearly nothing
+        spent = (begun - ended) / safe - weight
+        target[rows] = np.where(spent <= _EXACT * weight, 0.0, spent)
     # a prompt that nobody waited for to its end is not known to have been computed
     tokens = np.where(window.ok[rows] | (span > 0), np.nan_to_num(uncached[rows]), 0.0)
     if window.running is not None:

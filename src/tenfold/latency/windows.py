@@ -10,17 +10,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tenfold.display import counted
 from tenfold.errors import AssumptionError
 from tenfold.latency import engines, reading, sidefiles
 from tenfold.latency.pairing import paired
 from tenfold.latency.parts import Part, Place, Spec, place
 from tenfold.latency.reading import Columns, Key
 from tenfold.latency.records import Event, Pair, Samples
+from tenfold.latency.visible import visible
 from tenfold.levers.where import check
 
 __all__ = ["Pairs", "Part", "Share", "Spec", "read_pair"]
 
 NO_MODEL = "no model named"
+# Shares of the windows that --where leaves differ by more than this part of the larger.
+_UNLIKE = 0.2
 _GRAINS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
@@ -75,7 +79,7 @@ def read_pair(
         before: The window that was fine: paths or globs of logs, ``FILE.duckdb@FROM..TO`` (TO is not in it; either may
             be left out), or a ``Part`` of an open log.
         after: The window in question, likewise; both may lie in one database.
-        where: SQL predicate over columns of ``requests`` that narrows both.
+        where: SQL predicate over columns of ``requests``: whose latencies are looked at, in both.
         events: File of what was done (ts, kind, what, where).
         hosts: File of samples of hosts (ts, replica, metric, value).
         metrics: File of samples of the engines, or their ``/metrics`` text.
@@ -95,8 +99,6 @@ def read_pair(
     """
     condition = None if where is None else check(where, "--where")
     places = place(before, "--before", zone), place(after, "--after", zone)
-    if places[0].is_of(places[1]):
-        _apart(*places)
     told = reading_options or {}
     side = (
         None if events is None else sidefiles.read_events(events, zone),
@@ -106,6 +108,8 @@ def read_pair(
     first, second = places
     # One after the other: of logs that are loaded into memory one is there at a time.
     part = first.opened(told)
+    if first.is_of(second):
+        _apart(first, second, part)
     files = reading.files(part)
     old = reading.read(part, condition, "--before", any_model=any_model)
     if first.is_of(second):
@@ -114,19 +118,34 @@ def read_pair(
         del part
         part = second.opened(told)
         if files & reading.files(part):
-            _apart(first, second)
+            _apart(first, second, part)
     new = reading.read(part, condition, "--after", any_model=any_model)
     del part
-    return _pairs(old, new, *side)
+    return _narrowed(_pairs(old, new, *side), old, new, where)
 
 
-def _apart(before: Place, after: Place) -> None:
-    """Refuse windows of one log that share time."""
+def _narrowed(found: Pairs, old: Columns, new: Columns, where: str | None) -> Pairs:
+    """Say what ``--where`` narrowed: the latencies that are looked at, not the load that they met."""
+    if where is None:
+        return found
+    shares = [float(one.is_asked.mean()) for one in (old, new)]
+    left = f"{shares[0]:.0%} of those before, {shares[1]:.0%} after"
+    notes = [
+        f"Looked at: requests where {visible(where)} ({left}). Load, cache, hosts and retries are those of all requests"
+    ]
+    if abs(shares[1] - shares[0]) > _UNLIKE * max(shares):
+        notes.append("The two windows are narrowed unlike: what --where leaves out is not the same traffic in both")
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _apart(before: Place, after: Place, part: Part) -> None:
+    """Refuse windows of one log that share requests."""
     start = datetime.min.replace(tzinfo=UTC)
     end = datetime.max.replace(tzinfo=UTC)
     since = max(before.since or start, after.since or start)
     until = min(before.until or end, after.until or end)
-    if since < until:
+    bounds = None if since == start else since, None if until == end else until
+    if since < until and reading.holds(part, *bounds):
         both = "both whole" if (since, until) == (start, end) else f"both hold {_span(since, until, start, end)}"
         raise AssumptionError(
             f"--before {before.text} and --after {after.text} overlap ({both}): a request would be compared with "
@@ -191,9 +210,11 @@ def _of_windows(old: Columns, new: Columns) -> tuple[str, ...]:
     notes: list[str] = []
     for name, one in (("before", old), ("after", new)):
         if one.gateway_hits:
-            notes.append(f"Window {name}: {one.gateway_hits:,} requests that a gateway's cache answered are left out")
+            notes.append(
+                f"Window {name}: {counted(one.gateway_hits, 'request')} that a gateway's cache answered left out"
+            )
         if one.undated:
-            notes.append(f"Window {name}: {one.undated:,} requests without a time are left out (column ts)")
+            notes.append(f"Window {name}: {counted(one.undated, 'request')} without a time left out (column ts)")
         if one.is_cut:
             notes.append(f"Window {name}: the log covers only {_time(one.since_s)} to {_time(one.until_s)} of it")
         grain = next((word for unit, word in _GRAINS if not np.any(one.ts_s % unit)), None)

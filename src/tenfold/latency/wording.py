@@ -8,15 +8,31 @@ from html import escape
 from typing import NamedTuple
 
 from tenfold.display import counted, percent
-from tenfold.latency.amounts import NAMES, is_open, moment, share_of, share_text, shift_text, spaced, tidied
-from tenfold.latency.answers import COMPONENTS, Cause, Diagnosis
+from tenfold.latency.amounts import (
+    NAMES,
+    is_open,
+    moment,
+    needs_seconds,
+    share_of,
+    share_text,
+    shift_text,
+    spaced,
+    tidied,
+    unit_of,
+)
+from tenfold.latency.answers import COMPONENTS, Cause, Diagnosis, Shift
+from tenfold.latency.facts import SLICES
 from tenfold.latency.kinds import STEPS
 
+# Share of requests without an answer from which it is said beside their number.
+_FAILED = 0.005
 # A cause's share of a component beside its main one is told from here on.
 _TOLD = 0.1
 _QUEUE = 4
 # Sentences of what a step saw that is no cause.
 _GLIMPSE = 2
+# The same where no cause is named at all.
+_GLIMPSES = 3
 # Steps that a provider's log alone cannot look at (serving.md 12).
 _PROVIDERS = (4, 5, 6)
 # Files that a step may lack, as they are given.
@@ -61,6 +77,7 @@ class Told(NamedTuple):
     Args:
         answer: The answer in one sentence.
         windows: The model, and what was compared.
+        heed: What to know before the figures are read; empty: nothing.
         shifts: How each component moved.
         split: Which part of the slow requests' time is which; empty where none moved.
         causes: First causes, each followed by its consequences.
@@ -71,6 +88,7 @@ class Told(NamedTuple):
 
     answer: str
     windows: tuple[Said, ...]
+    heed: str
     shifts: tuple[str, ...]
     split: str
     causes: tuple[CauseSaid, ...]
@@ -91,6 +109,7 @@ def told(one: Diagnosis) -> Told:
     return Told(
         answer=answer(one),
         windows=_windows(one),
+        heed=_heed(one),
         shifts=shifts(one),
         split=_split(one),
         causes=tuple(_causes(one)),
@@ -115,6 +134,7 @@ def as_html(one: Diagnosis) -> str:
         (
             f"<p><b>{escape(texts.answer)}</b></p>",
             f"<p>{'<br>'.join(escape(f'{label}: {text}') for label, text in texts.windows)}</p>",
+            f"<p>{escape(texts.heed)}</p>" if texts.heed else "",
             f"<p>{'<br>'.join(map(escape, lines))}</p>" if lines else "",
             *(_cause_html(cause) for cause in texts.causes),
             f"<p>{'<br>'.join(escape(f'{label}: {text}') for label, text in texts.rest)}</p>" if texts.rest else "",
@@ -170,7 +190,14 @@ def shifts(one: Diagnosis) -> tuple[str, ...]:
     Returns:
         Texts such as ``"p99 TTFT 0.84 s -> 1.91 s (+1.07 [0.93, 1.20])"``.
     """
-    return tuple(f"{one.percent} {NAMES[name]} {shift_text(name, shift)}" for name, shift in one.shift.items())
+    return tuple(
+        f"{one.percent} {NAMES[name]} {shift_text(name, shift)}{_burst(shift)}" for name, shift in one.shift.items()
+    )
+
+
+def _burst(shift: Shift) -> str:
+    """Say that all of a shift sits in a small part of the time."""
+    return f", all of it in {percent(shift.burst_slices / SLICES)} of the time" if shift.burst_slices else ""
 
 
 def cause_name(cause: Cause) -> str:
@@ -188,17 +215,32 @@ def cause_name(cause: Cause) -> str:
 def _windows(one: Diagnosis) -> tuple[Said, ...]:
     before, after = one.requests
     since, until, then, end = one.windows
+    exact = needs_seconds(one.windows)
     return (
         Said("model", one.model),
-        Said("before", f"{counted(before, 'request')}, {_range(since, until)}"),
-        Said("after", f"{counted(after, 'request')}, {_range(then, end)}"),
+        Said(
+            "before", f"{counted(before, 'request')}{_failed(one.failed[0])}, {_range(since, until, to_second=exact)}"
+        ),
+        Said("after", f"{counted(after, 'request')}{_failed(one.failed[1])}, {_range(then, end, to_second=exact)}"),
     )
 
 
-def _range(since: float, until: float) -> str:
+def _failed(share: float) -> str:
+    return f" ({percent(share)} not answered)" if share >= _FAILED else ""
+
+
+def _heed(one: Diagnosis) -> str:
+    if one.gave_up_s is None:
+        return ""
+    unit = unit_of("ttft", one.gave_up_s)
+    at = f"{round(one.gave_up_s * unit.scale, 1):g} {unit.name} ({percent(one.failed[1])} failed)"
+    return f"Callers give up at about {at}, so the {one.percent} of TTFT is cut off there."
+
+
+def _range(since: float, until: float, *, to_second: bool) -> str:
     if math.isnan(since) or math.isnan(until):
         return "times unknown"
-    return f"{moment(since).removesuffix(' UTC')} to {moment(until)}"
+    return f"{moment(since, to_second=to_second).removesuffix(' UTC')} to {moment(until, to_second=to_second)}"
 
 
 def _causes(one: Diagnosis) -> Iterable[CauseSaid]:
@@ -233,7 +275,7 @@ def _about(one: Diagnosis, cause: Cause) -> Iterable[Said]:
     if others:
         yield Said("also", _listed(others))
     if is_first and cause.since_s is not None and math.isfinite(cause.since_s):
-        yield Said("since", moment(cause.since_s))
+        yield Said("since", moment(cause.since_s, to_second=needs_seconds(one.windows)))
     # a queue that follows from something else goes with it: there is nothing to do about it
     if cause.next_action and (is_first or cause.step != _QUEUE):
         yield Said("next", tidied(cause.next_action))
@@ -259,7 +301,12 @@ def lever_number(name: str) -> int:
 def _rest(one: Diagnosis) -> Iterable[Said]:
     if one.unexplained:
         left = [f"{share_of(share)} of {_moved(one, name)}" for name, share in one.unexplained.items()]
-        yield Said("unexplained", _listed(left))
+        over = (
+            "; below zero: the causes put back undo more than the shift"
+            if min(one.unexplained.values()) < -_TOLD
+            else ""
+        )
+        yield Said("unexplained", _listed(left) + over)
     blamed = {cause.step for cause in one.causes}
     by_step = {step: [each for each in one.findings if each.step == step] for step in STEPS if step > 1}
     seen = [
@@ -273,8 +320,17 @@ def _rest(one: Diagnosis) -> Iterable[Said]:
         for step, found in by_step.items()
         if found and step not in blamed and step not in seen and all(each.status == "innocent" for each in found)
     ]
-    if innocent:
+    if one.verdict == "refused":
+        yield from _asked(one)
+    if innocent and one.verdict == "refused":
+        # where no cause is named, what stayed below its threshold is all there is to go on with
+        for step in innocent:
+            found = [tidied(line) for each in by_step[step] for line in each.evidence]
+            yield Said(f"step {step}", f"{STEPS[step]}, below its threshold: {'; '.join(found[:_GLIMPSES])}")
+    elif innocent:
         yield Said("not guilty", f"looked at: {_steps(innocent)}")
+    # what is missing is said once: with what to measure, where that is said
+    is_said = bool(one.next_measurements)
     lacks = {
         step: sorted(
             {_FILES.get(name, name) for each in found if each.status == "not separable" for name in each.missing}
@@ -283,16 +339,32 @@ def _rest(one: Diagnosis) -> Iterable[Said]:
         if step not in blamed and step not in seen
     }
     named = [
-        f"{'provider-side: ' if step in _PROVIDERS else ''}{_steps([step])} (needs {', '.join(missing)})"
+        _steps([step]) if is_said or (one.is_hosted and step in _PROVIDERS) else _needing(step, missing)
         for step, missing in lacks.items()
         if missing
     ]
     if named:
-        yield Said("not separable", "; ".join(named))
+        whose = " (steps 4 to 6 are the provider's)" if one.is_hosted else ""
+        yield Said("not separable", f"{'; '.join(named)}{whose}")
+
+
+def _asked(one: Diagnosis) -> Iterable[Said]:
+    """Say how many more requests callers known before made."""
+    rates = (finding.measures.get("organic_rate_log_change", math.nan) for finding in one.findings)
+    known = next((rate for rate in rates if math.isfinite(rate)), None)
+    if known is not None:
+        yield Said("arrivals", f"{spaced(f'{math.expm1(known):+.0%}')} of callers known before")
+
+
+def _needing(step: int, missing: Sequence[str]) -> str:
+    return f"{_steps([step])} (needs {', '.join(missing)})"
 
 
 def _split(one: Diagnosis) -> str:
-    """Say which part of the slow requests' time is which, as step 1 found."""
+    """Say which part of the slow requests' time is which, as step 1 found, where that time moved."""
+    whole = one.shift.get("e2e")
+    if whole is None or not whole.is_change:
+        return ""
     shares = {
         name: finding.measures[f"{name}_share"]
         for finding in one.findings
@@ -301,7 +373,8 @@ def _split(one: Diagnosis) -> str:
         if math.isfinite(finding.measures.get(f"{name}_share", math.nan))
     }
     parts = ", ".join(f"{NAMES[name]} {share_of(share)}" for name, share in shares.items())
-    return f"of the change of slow requests' time: {parts}" if parts else ""
+    way = "longer" if whole.after > whole.before else "shorter"
+    return f"slow requests take {way}; of that: {parts}" if parts else ""
 
 
 def _steps(steps: Sequence[int]) -> str:

@@ -147,6 +147,21 @@ def named_values(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def _compared(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give what a column of text stands left of in a comparison."""
+    if node["class"] == "COMPARISON":
+        left, right = node["left"], [node["right"]]
+    elif node["type"] in ("COMPARE_IN", "COMPARE_NOT_IN"):
+        left, *right = node["children"]
+    else:
+        return []
+    return right if _is_text_column(left) else []
+
+
+def _is_text_column(node: dict[str, Any]) -> bool:
+    return node["class"] == "COLUMN_REF" and str(node["column_names"][-1]).lower() in _TEXT_COLUMNS
+
+
 def _is_text(node: dict[str, Any]) -> bool:
     return node["class"] == "CONSTANT" and node.get("literal", {}).get("kind") == "STRING"
 
@@ -172,6 +187,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, written: _Text, before: str, 
 
 
 def _walk(tree: dict[str, Any], written: _Text) -> None:
+    values: list[dict[str, Any]] = []  # what a column of text is compared with
     for node in _nodes(tree):
         kind = str(node["class"])
         at = _position(node, written)
@@ -179,8 +195,9 @@ def _walk(tree: dict[str, Any], written: _Text) -> None:
             raise written.error(f"{_REFUSED.get(kind, kind.lower())} is not allowed in a predicate", at)
         if kind == "OPERATOR" and node["type"] not in _OPERATORS:
             raise written.error(f"operator {node['type']} is not allowed in a predicate", at)
+        values += _compared(node)
         if kind == "COLUMN_REF":
-            _known_column(node["column_names"], written, at)
+            _known_column(node["column_names"], written, at, is_value=any(node is one for one in values))
         if kind == "FUNCTION":
             _known_function(node, written, at)
 
@@ -207,11 +224,12 @@ def _position(node: dict[str, Any], written: _Text) -> int | None:
     return len(raw[:offset].decode(errors="ignore")) if 0 <= offset <= len(raw) else None
 
 
-def _known_column(names: list[str], written: _Text, at: int | None) -> None:
+def _known_column(names: list[str], written: _Text, at: int | None, *, is_value: bool) -> None:
     path = names[1:] if len(names) == 2 and names[0].lower() == "requests" else names
     if len(path) != 1 or path[0].lower() not in COLUMNS:
         name = ".".join(path)
-        raise written.error(f'requests has no column "{name}"', at, near(name.lower(), COLUMNS))
+        hint = f" Text stands in single quotes: '{name}'." if is_value else near(name.lower(), COLUMNS)
+        raise written.error(f'requests has no column "{name}"', at, hint)
 
 
 def _known_function(node: dict[str, Any], written: _Text, at: int | None) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from tenfold import charts, tables
 from tenfold.charts.theme import AnyChart
-from tenfold.display import percent, sentence
+from tenfold.display import counted, percent, sentence
 from tenfold.extras import need
 from tenfold.latency import amounts, pictures, wording
 from tenfold.latency.answers import Diagnosis
@@ -53,12 +54,29 @@ _SHARES = Made(
 _STEPS = Made("made-steps", "Steps", "Seven tests in the order of the runbook; a step that lacks its columns says so.")
 
 
-def diagnosis_page(found: Diagnoses, pairs: Mapping[str, Pair] | None = None) -> Review:
+class Asked(NamedTuple):
+    """What was asked.
+
+    Args:
+        before: The window that was fine, as it was given.
+        after: The window in question.
+        where: Whose latencies are looked at; None: all.
+        command: What makes the page again.
+    """
+
+    before: Sequence[str]
+    after: Sequence[str]
+    where: str | None
+    command: str
+
+
+def diagnosis_page(found: Diagnoses, pairs: Mapping[str, Pair] | None = None, asked: Asked | None = None) -> Review:
     """Make the page of a diagnosis.
 
     Args:
         found: The answers.
         pairs: The windows by model, for the pictures of quantiles and of time; without them those are left out.
+        asked: What was asked, to be repeated; None: it is not known.
 
     Returns:
         The page: the same bytes for the same windows.
@@ -73,18 +91,39 @@ def diagnosis_page(found: Diagnoses, pairs: Mapping[str, Pair] | None = None) ->
     ]
     if len(found.mix) > 1:
         sections.append(_mix(found))
+    if asked is not None or found.notes:
+        sections.append(_asked(found, asked))
     sections.append(Section("made", "How the numbers were made", (MadeList(),), (_SHIFT, _SHARES, _STEPS)))
-    return Review(render_page(_TITLE, _subtitle(found), sections, ()), (), _TITLE)
+    return Review(render_page(_TITLE, _subtitle(found, asked), sections, ()), (), _TITLE)
 
 
-def _subtitle(found: Diagnoses) -> str:
+def _subtitle(found: Diagnoses, asked: Asked | None) -> str:
     texts = dict(wording.told(found.main).windows)
-    return f"before: {texts['before']} · after: {texts['after']}"
+    where = f" · where {asked.where}" if asked is not None and asked.where is not None else ""
+    if len(found.all) > 1:
+        # each model has counts of its own, in its section
+        names = ", ".join(one.model for one in found.all)
+        return f"{counted(len(found.all), 'model')}: {names}{where}"
+    return f"model: {texts['model']} · before: {texts['before']} · after: {texts['after']}{where}"
+
+
+def _asked(found: Diagnoses, asked: Asked | None) -> Section:
+    lines: list[str] = []
+    if asked is not None:
+        lines += [f"{name}: `{' '.join(specs)}`" for name, specs in (("Before", asked.before), ("After", asked.after))]
+        lines += [f"Where: `{asked.where}`"] if asked.where is not None else []
+        lines += [f"Made with: `{asked.command}`"]
+    lines += [amounts.spaced(note) for note in found.notes]
+    return Section("asked", "What was compared", (Lines(tuple(lines)),))
 
 
 def _section(one: Diagnosis, pair: Pair | None, number: int, *, several: bool) -> Section:
     texts = wording.told(one)
     blocks: list[Block] = [Prose(texts.answer)]
+    if several:
+        blocks.append(Lines(tuple(f"{sentence(label)}: {text}" for label, text in texts.windows if label != "model")))
+    if texts.heed:
+        blocks.append(Prose(texts.heed))
     if tiles := tuple(_tiles(one)):
         blocks.append(Tiles(tiles))
     if texts.split:
@@ -132,7 +171,8 @@ def _pictures(one: Diagnosis, pair: Pair | None, number: int) -> Iterable[Block]
     over = pictures.timeline(pair, one)
     if over is not None:
         yield Heading("Over time")
-        text = f"The {one.percent} and the median by slice of time; the window after is shaded. {_happened(over.marks)}"
+        happened = _happened(over.marks, to_second=amounts.needs_seconds(one.windows))
+        text = f"The {one.percent} and the median by slice of time; the window after is shaded. {happened}"
         yield _picture(charts.tail_timeline(*over), "Tail over time", text.strip(), number, "made-shift")
     quantiles = pictures.quantile_pairs(pair)
     if not quantiles.is_empty():
@@ -147,9 +187,12 @@ def _picture(chart: AnyChart, title: str, text: str, number: int, made: str) -> 
     return Picture(svg, f"{title}. {text}", made)
 
 
-def _happened(marks: pl.DataFrame) -> str:
+def _happened(marks: pl.DataFrame, *, to_second: bool) -> str:
     onsets = marks.filter(kind="onset")
-    return " ".join(f"{sentence(row['label'])} from {row['at']:%Y-%m-%d %H:%M} UTC." for row in onsets.rows(named=True))
+    return " ".join(
+        f"{sentence(row['label'])} from {amounts.moment(row['at'].timestamp(), to_second=to_second)}."
+        for row in onsets.rows(named=True)
+    )
 
 
 def _ends(quantiles: pl.DataFrame) -> Iterable[str]:
@@ -169,6 +212,8 @@ def _way(steps: pl.DataFrame, percent_name: str) -> str:
         scale = 1 if name == "output" else 1000
         unit = amounts.unit_of(name, *(rows["to"] / scale))
         parts = [f"{row['label']} {unit.text((row['to'] - row['from']) / scale)}" for row in rows.rows(named=True)]
+        # what rounds to nothing has no sign
+        parts = [re.sub(r" -(0(\.0*)?)$", r" \1", part) for part in parts]
         said.append(f"{percent_name} {amounts.NAMES[name]}, {unit.name}: {', '.join(parts)}")
     return f"{'; '.join(said)}."
 

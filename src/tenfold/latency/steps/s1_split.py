@@ -12,6 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
+from tenfold.latency.amounts import unit_of
 from tenfold.latency.answers import Shift
 from tenfold.latency.facts import Facts
 from tenfold.latency.records import Finding, Pair, Window
@@ -100,5 +101,6 @@ def _sentence(name: str, one: Shift, quantile: float) -> str:
     if name == "output":
         values = f"{one.before:,.0f} to {one.after:,.0f} tokens"
     else:
-        values = f"{one.before * 1000:,.4g} to {one.after * 1000:,.4g} ms"
+        unit = unit_of(name, one.before, one.after)
+        values = f"{unit.text(one.before)} to {unit.text(one.after)} {unit.name}"
     return f"{words}: {values} ({change}{'' if one.is_change else ', no change at the 99 % level'})."

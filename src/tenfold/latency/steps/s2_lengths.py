@@ -12,7 +12,7 @@ import numpy as np
 from tenfold.latency.cells import Kinds, kinds_of
 from tenfold.latency.facts import SLICES, Facts
 from tenfold.latency.load import first_attempts
-from tenfold.latency.records import Codes, Finding, Floats, Interval, Ints, Mask, Pair
+from tenfold.latency.records import Codes, Finding, Floats, Interval, Mask, Pair
 from tenfold.latency.tails import draws_of
 
 # A change of mean length that matters, as a log: 10 %.
@@ -23,6 +23,8 @@ _MIX = 0.05
 _T = 3.56
 # Share of the longest that is cut to the length there: a few huge prompts are step 4's.
 _CUT = 0.995
+# Part of a change that a tenant or route must hold to be named.
+_MOST = 0.6
 # Kinds of requests named in the evidence.
 _NAMED = 3
 
@@ -39,9 +41,11 @@ def look(pair: Pair, facts: Facts, fresh: Mask | None = None) -> tuple[Finding, 
         Findings of kind ``input_length``, ``output_length`` and ``mix``; ``measures`` holds log changes.
     """
     kinds = kinds_of(pair)
-    use = [first_attempts(window) & window.ok for window in pair.windows]
+    use = [first_attempts(window) & window.judged for window in pair.windows]
     if fresh is not None:
         use[1] &= ~fresh
+    if not _meet(kinds, (use[0], use[1])):
+        return (Finding(step=2, kind="", status="innocent", evidence=(_APART,), next_action=""),)
     blocks = _blocks(pair, facts)
     found: list[Finding] = []
     looked: list[str] = []
@@ -57,7 +61,7 @@ def look(pair: Pair, facts: Facts, fresh: Mask | None = None) -> tuple[Finding, 
         )
         looked.append(sentence)
         if within.excludes_zero and abs(within.mid) >= _LENGTH:
-            who, told = _who(columns, kinds, (use[0], use[1]))
+            who, told = _who(pair, columns, (use[0], use[1]))
             found.append(
                 Finding(
                     step=2,
@@ -75,11 +79,17 @@ def look(pair: Pair, facts: Facts, fresh: Mask | None = None) -> tuple[Finding, 
     return (*found, *moved) or (Finding(step=2, kind="", status="innocent", evidence=tuple(looked), next_action=""),)
 
 
+_APART = "No tenant and route is in both windows: how lengths changed within them, or by their mix, cannot be told."
 _NEXT = {
     "input": "Find what changed the prompts: diff the request builder and its truncation for the route named.",
     "output": "Find what changed the answers: diff reasoning settings, max_tokens and the prompt of the route named.",
     "mix": "Nobody became slower: plan capacity for the new mix, or give the growing tenant a pool of its own.",
 }
+
+
+def _meet(kinds: Kinds, use: tuple[Mask, Mask]) -> bool:
+    before, after = (np.unique(kind[used]) for kind, used in zip((kinds.before, kinds.after), use, strict=True))
+    return bool(np.isin(before, after).any())
 
 
 def _blocks(pair: Pair, facts: Facts) -> list[tuple[Codes, Codes]]:
@@ -139,7 +149,11 @@ def _drawn_changes(
     mixed = (count1 * mean0 * common).sum(axis=0) / np.maximum((count1 * common).sum(axis=0), 1)
     now = (total1 * common).sum(axis=0) / np.maximum((count1 * common).sum(axis=0), 1)
     base = total0.sum(axis=0) / np.maximum(count0.sum(axis=0), 1)
-    return np.log(now / mixed), np.log(mixed / base)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changes = np.log(now / mixed), np.log(mixed / base)
+    # a draw without a kind that both windows have tells nothing
+    within, mix = (np.where(np.isfinite(each), each, 0.0) for each in changes)
+    return within, mix
 
 
 def _spread(drawn: Floats) -> Interval:
@@ -184,27 +198,54 @@ def _mix(
             measures={"moved_share": moved, "mix_log_change": change.mid},
             effect=change,
             effect_name="log change of mean tokens by the mix of tenants and routes",
-            who=kinds.names[int(np.argmax(shares[1] - shares[0]))],
+            who=_growing(pair, use) or kinds.names[int(np.argmax(shares[1] - shares[0]))],
             next_action=_NEXT["mix"],
         ),
     )
 
 
-def _who(columns: tuple[Floats, Floats], kinds: Kinds, use: tuple[Mask, Mask]) -> tuple[str, str]:
-    """Name the kind of requests that adds most tokens."""
-    many = len(kinds.names)
-    means: list[Ints] = []
-    counts = np.zeros(many)
-    for column, used, kind in zip(columns, use, (kinds.before, kinds.after), strict=True):
-        rows = used & np.isfinite(column)
-        counts = np.bincount(kind[rows], minlength=many)
-        means.append(
-            np.divide(np.bincount(kind[rows], column[rows], many), counts, where=counts > 0, out=np.zeros(many))
-        )
-    added = np.where((means[0] > 0) & (means[1] > 0), (means[1] - means[0]) * counts, 0.0)
-    at = int(np.argmax(np.abs(added)))
-    share = abs(added[at]) / max(float(np.abs(added).sum()), 1e-9)
-    return kinds.names[at], (
-        f"Most of it is {kinds.names[at]}: {means[0][at]:,.0f} to {means[1][at]:,.0f} tokens on average "
-        f"({share:.0%} of the change)."
-    )
+def _growing(pair: Pair, use: tuple[Mask, Mask]) -> str:
+    """Name the tenant whose share grew, if one took most of what moved."""
+    old, new = pair.before.tenant, pair.after.tenant
+    if old is None or new is None:
+        return ""
+    many = len(new.names)
+    shares = [
+        np.bincount(labels.codes[used & (labels.codes >= 0)], minlength=many) / max(int(used.sum()), 1)
+        for labels, used in zip((old, new), use, strict=True)
+    ]
+    grown = np.maximum(shares[1] - shares[0], 0.0)
+    return new.names[int(np.argmax(grown))] if grown.max() >= _MOST * grown.sum() > 0 else ""
+
+
+def _who(pair: Pair, columns: tuple[Floats, Floats], use: tuple[Mask, Mask]) -> tuple[str, str]:
+    """Name the route or tenant that the change lies with, if one holds most of it; else the one that adds most."""
+    best: tuple[float, str, str, float, float] | None = None
+    for word, before, after in (
+        ("route", pair.before.route, pair.after.route),
+        ("tenant", pair.before.tenant, pair.after.tenant),
+    ):
+        if before is None or after is None:
+            continue
+        many = len(after.names) + 1
+        means: list[Floats] = []
+        counts: Floats = np.zeros(many)
+        for column, used, labels in zip(columns, use, (before, after), strict=True):
+            rows = used & np.isfinite(column)
+            counts = np.bincount(labels.codes[rows] + 1, minlength=many).astype(np.float64)
+            sums = np.bincount(labels.codes[rows] + 1, column[rows], many)
+            means.append(np.divide(sums, counts, where=counts > 0, out=np.zeros(many)))
+        added = np.where((means[0] > 0) & (means[1] > 0), (means[1] - means[0]) * counts, 0.0)
+        added[0] = 0.0  # those that name none
+        whole = float(np.abs(added).sum())
+        at = int(np.argmax(np.abs(added)))
+        if whole > 0 and (best is None or abs(added[at]) / whole > best[0]):
+            name = after.names[at - 1]
+            best = abs(float(added[at])) / whole, word, name, float(means[0][at]), float(means[1][at])
+    if best is None:
+        return "", "No tenant or route is named: who it is cannot be told."
+    share, word, name, old, new = best
+    told = f"{word} {name}: {old:,.0f} to {new:,.0f} tokens on average ({share:.0%} of the change)."
+    if share < _MOST:
+        return "", f"It is spread over tenants and routes; most is of {told}"
+    return name, f"It lies with {told}"

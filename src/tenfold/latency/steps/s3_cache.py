@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tenfold.latency.callers import applications, joint
-from tenfold.latency.cells import kinds_of
+from tenfold.latency.amounts import about
+from tenfold.latency.blocking import huge_prompts
+from tenfold.latency.cache_reads import COLD, LONG, Reads, only_longer, reads_of
+from tenfold.latency.callers import applications
 from tenfold.latency.facts import Facts
-from tenfold.latency.load import first_attempts
-from tenfold.latency.records import Codes, Finding, Floats, Interval, Labels, Mask, Pair
-from tenfold.latency.statistics import ALPHA, Standardised, dense, ks_distance, onset
+from tenfold.latency.records import Finding, Floats, Interval, Labels, Mask, Pair
+from tenfold.latency.statistics import ALPHA, ks_distance, onset
 
 STEP = 3
 # Fall of the hit rate from which it is a broken cache (serving.md 12, step 3).
@@ -23,9 +24,6 @@ LEAST_COLD = 0.05
 LEAST_ROWS = 0.01
 # Share of all lost tokens that a narrower cohort must hold to be named in place of a wider one.
 HOLDS = 0.9
-# A prompt of fewer tokens is shorter than the least that providers and engines cache by far: it is never called cold.
-_LONG = 1024
-_COLD = 0.1
 # Cached tokens count as the same below this difference: the largest block of engines and providers.
 _BLOCK = 128
 _PINNED = 0.5
@@ -36,19 +34,10 @@ _MOST = 0.8
 # how much more of it is in use (a broken cache holds somewhat more, but loses the same at any load).
 _EVICTED = 2.0
 _FULLER = 1.3
-# Prompts so much longer, that read at least this much of what they read before.
-_LONGER, _AS_MUCH = 1.2, 0.95
 # Best cohorts of a column that are tested; their interval is widened by all that could have been.
 _TESTED = 6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Reads:
-    """Requests of both windows whose reads from the cache are known, and what the same cells gave before."""
-
-    known: tuple[Mask, Mask]
-    hit: Standardised
-    cold: Standardised
+# Where attempts are counted, and a window holds no first one.
+_RETRIES = "a window holds retries alone (attempt above 0): what they read depends on how long they waited"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +69,7 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
     Source:
         serving.md 12, step 3; incidents.md, section A.
     """
-    reads = _reads(pair, facts)
+    reads = reads_of(pair, facts)
     if reads is None:
         return (
             Finding(
@@ -91,7 +80,10 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
                 missing=("cache_read_tokens",),
             ),
         )
-    judged = ~_only_longer(pair, reads)
+    if not all(known.any() for known in reads.known):
+        return (Finding(STEP, "", "not separable", (_RETRIES,)),)
+    # a few prompts far above any before are new: no cache held them, and step 4 looks at them (I19)
+    judged = ~only_longer(pair, reads) & ~huge_prompts(pair, facts)
     everyone = _cohort(reads, "", "", judged, ALPHA)
     cohorts = [everyone, *_cohorts(pair, reads, judged)]
     accused = [one for one in cohorts if one.is_significant]
@@ -103,67 +95,7 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
     return (_accuse(pair, facts, reads, worst, measures),)
 
 
-def _only_longer(pair: Pair, reads: _Reads) -> Mask:
-    """Tell requests of tenants and routes whose prompts grew behind what is read as before (I33).
-
-    Their hit rate falls, and no cache broke.
-    """
-    kinds = kinds_of(pair)
-    many = len(kinds.names)
-    means: list[tuple[Floats, Floats]] = []
-    for (read, asked, _), kind, known in zip(
-        (reads.hit.before, reads.hit.after), (kinds.before, kinds.after), reads.known, strict=True
-    ):
-        count = np.maximum(np.bincount(kind[known], minlength=many), 1)
-        means.append(
-            (np.bincount(kind[known], read[known], many) / count, np.bincount(kind[known], asked[known], many) / count)
-        )
-    (read_before, asked_before), (read_after, asked_after) = means
-    grew = (asked_before > 0) & (asked_after >= _LONGER * asked_before) & (read_after >= _AS_MUCH * read_before)
-    return grew[kinds.after]
-
-
-def _reads(pair: Pair, facts: Facts) -> _Reads | None:
-    """Take the reads of first attempts; None where half of a window's requests lack them.
-
-    What a retry finds in the cache is a matter of how long it waited, which step 7 looks at.
-    """
-    known: list[Mask] = []
-    for window in pair.windows:
-        if window.cached is None:
-            return None
-        mask = np.isfinite(window.cached) & np.isfinite(window.input) & (window.input > 0)
-        if mask.sum() < 0.5 * max(int(window.ok.sum()), 1) or not mask.any():
-            return None
-        known.append(mask & first_attempts(window))
-    before, after = pair.windows
-    labels = joint(
-        pair,
-        (before.tenant, after.tenant),
-        (before.route, after.route),
-        (applications(before), applications(after)),
-    )
-    octaves = [
-        np.floor(np.log2(np.maximum(np.nan_to_num(window.input), 1))).astype(np.int32) for window in pair.windows
-    ]
-    both = dense(np.concatenate(labels), np.concatenate(octaves))
-    cells = (both[: before.size], both[before.size :])
-    clusters = (_clusters(before.session, facts.before.slice), _clusters(after.session, facts.after.slice))
-    parts: list[tuple[tuple[Floats, Floats, Codes], tuple[Floats, Floats, Codes]]] = []
-    for window, mask, cell in zip(pair.windows, known, cells, strict=True):
-        read = np.zeros(window.size) if window.cached is None else np.where(mask, np.nan_to_num(window.cached), 0.0)
-        asked = np.where(mask, np.nan_to_num(window.input), 0.0)
-        cold = ((asked >= _LONG) & (read < _COLD * asked)).astype(np.float64)
-        parts.append(((read, asked, cell), (cold, (asked >= _LONG).astype(np.float64), cell)))
-    hit, cold = (Standardised.of(parts[0][at], parts[1][at], clusters) for at in (0, 1))
-    return _Reads((known[0], known[1]), hit, cold)
-
-
-def _clusters(session: Labels | None, slices: Codes) -> tuple[Codes, ...]:
-    return (slices,) if session is None or (session.codes < 0).mean() > 0.1 else (slices, session.codes)
-
-
-def _cohort(reads: _Reads, column: str, name: str, rows: Mask, alpha: float) -> _Cohort:
+def _cohort(reads: Reads, column: str, name: str, rows: Mask, alpha: float) -> _Cohort:
     change = reads.hit.change(rows, alpha)
     cold = reads.cold.change(rows, alpha)
     fell = change.mid <= -LEAST_FALL and change.high < 0
@@ -171,7 +103,7 @@ def _cohort(reads: _Reads, column: str, name: str, rows: Mask, alpha: float) -> 
     return _Cohort(column, name, rows, change, -float(reads.hit.excess[rows].sum()), fell or froze)
 
 
-def _cohorts(pair: Pair, reads: _Reads, judged: Mask) -> list[_Cohort]:
+def _cohorts(pair: Pair, reads: Reads, judged: Mask) -> list[_Cohort]:
     """Test the cohorts that lost most, column by column."""
     loss, asked = (np.where(judged, each, 0.0) for each in (-reads.hit.excess, reads.hit.common * reads.hit.after[1]))
     eligible: list[tuple[str, str, Mask]] = []
@@ -191,7 +123,7 @@ def _cohorts(pair: Pair, reads: _Reads, judged: Mask) -> list[_Cohort]:
     return [_cohort(reads, column, name, rows, ALPHA / max(total, 1)) for column, name, rows in eligible]
 
 
-def _overall(pair: Pair, reads: _Reads, everyone: _Cohort) -> dict[str, float]:
+def _overall(pair: Pair, reads: Reads, everyone: _Cohort) -> dict[str, float]:
     hits: list[Floats] = []
     shares: list[float] = []
     for (read, asked, _), known in zip((reads.hit.before, reads.hit.after), reads.known, strict=True):
@@ -206,8 +138,8 @@ def _overall(pair: Pair, reads: _Reads, everyone: _Cohort) -> dict[str, float]:
         "uncached_tokens_added": everyone.lost,
         "common_share": float(pair.after.input[common].sum()) / asked,
         "ks": ks_distance(hits[0], hits[1]),
-        "cold_before": float((hits[0] < _COLD).mean()),
-        "cold_after": float((hits[1] < _COLD).mean()),
+        "cold_before": float((hits[0] < COLD).mean()),
+        "cold_after": float((hits[1] < COLD).mean()),
         "break_tokens": math.nan,
     }
 
@@ -221,12 +153,12 @@ def _innocent(measures: dict[str, float], everyone: _Cohort) -> Finding:
     elif measures["hit_after"] - measures["hit_before"] <= -LEAST_FALL:
         evidence.append("the overall rate fell by mix alone: no kind of request lost what it had")
     elif change.low > 0 and change.mid >= LEAST_FALL:
-        evidence.append(f"the cache got better: {-everyone.lost:,.0f} more tokens read from it")
+        evidence.append(f"the cache got better: {about(-everyone.lost)} more tokens read from it")
         return Finding(STEP, "cache_gained", "guilty", tuple(evidence), measures, change, "change of the hit rate")
     return Finding(STEP, "", "innocent", tuple(evidence), measures, change, "change of the hit rate")
 
 
-def _accuse(pair: Pair, facts: Facts, reads: _Reads, cohort: _Cohort, measures: dict[str, float]) -> Finding:
+def _accuse(pair: Pair, facts: Facts, reads: Reads, cohort: _Cohort, measures: dict[str, float]) -> Finding:
     rows = cohort.rows & reads.known[1]
     read, asked, _ = reads.hit.after
     now, then = float(read[rows].sum() / asked[rows].sum()), reads.hit.expected(rows)
@@ -250,23 +182,23 @@ def _accuse(pair: Pair, facts: Facts, reads: _Reads, cohort: _Cohort, measures: 
     whose = f"{cohort.text} ({measures['cohort_share']:.1%} of the requests)"
     evidence = [
         f"hit rate {then:.1%} -> {now:.1%} for {whose}, like with like: {_points(cohort.change)}",
-        f"{cohort.lost:,.0f} more prompt tokens had to be computed",
+        f"{about(cohort.lost)} more prompt tokens had to be computed",
     ]
     if not math.isnan(pinned):
         evidence.append(
-            f"reads stop at {pinned:,.0f} tokens in {grew[0]:.0%} of these requests while prompts reach "
-            f"{grew[1]:,.0f}: what follows there changes from request to request"
+            f"reads stop at {pinned:,.0f} tokens in {grew[0]:.0%} of these requests, whose prompts have "
+            f"{grew[1]:,.0f} at their p90: what follows there changes from request to request"
         )
     if measures["cohort_cold_after"] - measures["cohort_cold_before"] >= LEAST_COLD:
         evidence.append(
             f"found nearly nothing in the cache: {measures['cohort_cold_before']:.1%} -> "
-            f"{measures['cohort_cold_after']:.1%} of the long prompts"
+            f"{measures['cohort_cold_after']:.1%} of the prompts of {LONG:,} tokens and more"
         )
     if not math.isnan(residual) and abs(residual) < 0.2:
         evidence.append("prompts with as many uncached tokens take as long as before: the cache, not the hardware")
     kind, more = _dilution(pair, facts, reads, cohort)
-    if not kind and not more and math.isnan(pinned) and not cohort.column:
-        more = _eviction(pair, reads, measures)
+    if not kind and not more and math.isnan(pinned):
+        more = _eviction(pair, reads, cohort, measures)
     is_elsewhere = kind == "" and bool(more)
     return Finding(
         STEP,
@@ -295,7 +227,7 @@ def _next(kind: str, cohort: _Cohort, pinned: float) -> str:
     return f"{where}: a time, an id or a changed tool stands there; move it to the end"
 
 
-def _since(pair: Pair, reads: _Reads, cohort: _Cohort) -> float | None:
+def _since(pair: Pair, reads: Reads, cohort: _Cohort) -> float | None:
     """Find the onset on tokens that the cells would have read, in both windows."""
     tops: list[Floats] = []
     belows: list[Floats] = []
@@ -308,7 +240,7 @@ def _since(pair: Pair, reads: _Reads, cohort: _Cohort) -> float | None:
     return onset(pair.windows, (tops[0], tops[1]), (belows[0], belows[1]))
 
 
-def _break(pair: Pair, reads: _Reads, cohort: _Cohort) -> tuple[float, tuple[float, float]]:
+def _break(pair: Pair, reads: Reads, cohort: _Cohort) -> tuple[float, tuple[float, float]]:
     """Find where reads stop, if most stop at one place that they did not stop at before while prompts go on.
 
     Returns:
@@ -350,7 +282,7 @@ def _alike(pair: Pair, cohort: _Cohort) -> Mask:
     return mask if mask.any() else np.ones(pair.before.size, bool)
 
 
-def _dilution(pair: Pair, facts: Facts, reads: _Reads, cohort: _Cohort) -> tuple[str, tuple[str, ...]]:
+def _dilution(pair: Pair, facts: Facts, reads: Reads, cohort: _Cohort) -> tuple[str, tuple[str, ...]]:
     """Tell a cache spread over more replicas, and caches that restarted replicas lost, from prompts that changed.
 
     Returns:
@@ -380,8 +312,11 @@ def _dilution(pair: Pair, facts: Facts, reads: _Reads, cohort: _Cohort) -> tuple
     return "", ()
 
 
-def _eviction(pair: Pair, reads: _Reads, measures: dict[str, float]) -> tuple[str, ...]:
-    """Tell a cache whose entries were evicted under pressure, which step 4 looks at, from prompts that changed."""
+def _eviction(pair: Pair, reads: Reads, cohort: _Cohort, measures: dict[str, float]) -> tuple[str, ...]:
+    """Tell a cache whose entries were evicted under pressure, which step 4 looks at, from prompts that changed.
+
+    A cohort's too: who comes back late loses more than others, and is named by that alone (I11).
+    """
     before, after = pair.before.kv, pair.after.kv
     if before is None or after is None or not np.isfinite(after).any() or not np.isfinite(before).any():
         return ()
@@ -389,7 +324,7 @@ def _eviction(pair: Pair, reads: _Reads, measures: dict[str, float]) -> tuple[st
         return ()
     low, high = np.nanquantile(after, [0.2, 0.8])
     kv = np.nan_to_num(after, nan=-1.0)
-    empty, full = reads.hit.change((kv >= 0) & (kv <= low)), reads.hit.change(kv >= high)
+    empty, full = (reads.hit.change(cohort.rows & at) for at in ((kv >= 0) & (kv <= low), kv >= high))
     if full.high >= empty.low or full.mid > _EVICTED * min(empty.mid, 0.0):
         return ()
     measures["evicted"] = 1.0

@@ -40,6 +40,10 @@ _ALPHA = 0.0025
 # Rise of the tail, and of the wait in it, that their intervals must lie above: bursts move the tail of a queue by more
 # than slices of time that are taken to be independent can tell.
 _RISE = 1.1
+# Arrivals of known callers that are so many times as many, and the level of proof that a longer wait then takes.
+_MORE, _ALPHA_ASKED = 1.2, 0.05
+# Part of the rise of the tail that is wait, where the wait is no large part of the tail itself.
+_NEARLY_ALL = 0.7
 # Preemptions after over before that the interval must lie above (serving.md 12, step 4).
 PREEMPTION_RATIO = 1.5
 # A full cache: how many times as many requests met it as before, and how many of the slowest first tokens. Of all
@@ -70,12 +74,13 @@ class _Wait(NamedTuple):
     is_measured: bool
 
 
-def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
+def look(pair: Pair, facts: Facts, *, is_later: bool = False) -> tuple[Finding, ...]:
     """Look at scheduling and memory.
 
     Args:
         pair: The windows.
         facts: What is known of them.
+        is_later: Whether the tail of the first token is known to have moved up (step 1).
 
     Returns:
         Guilty ones of ``kv_exhausted``, ``head_of_line`` and ``imbalance``, or ``queueing`` where there is no such
@@ -92,7 +97,7 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
         text = "no wait, preemptions, KV use or replica in the log: provider-side, not separable"
         return (Finding(STEP, "", "not separable", (text,), measures, missing=missing),)
     band = 1 - 2 * (1 - facts.quantile)
-    queue = _queueing(pair, facts, band, measures)
+    queue = _queueing(pair, facts, band, measures, is_later=is_later)
     preempted, full = preempted_of(pair, facts), full_of(pair, facts, band)
     if full is not None:
         measures |= {"kv_full_before": full.before, "kv_full_after": full.after, "kv_full_tail": full.in_tail}
@@ -106,7 +111,7 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
     return tuple(replace(one, measures=measures | one.measures, missing=missing) for one in found)
 
 
-def _queueing(pair: Pair, facts: Facts, band: float, measures: dict[str, float]) -> Finding:
+def _queueing(pair: Pair, facts: Facts, band: float, measures: dict[str, float], *, is_later: bool) -> Finding:
     """Test the wait in the TTFT tail."""
     measures |= {"queue_share_before": math.nan, "queue_share_after": math.nan}
     wait = _waits(pair, facts)
@@ -121,9 +126,13 @@ def _queueing(pair: Pair, facts: Facts, band: float, measures: dict[str, float])
         tails.append(tail_mean(window.ttft_s, window.ttft_s, band, *blocks))
     shares = [one.value / tail.value if tail.value > 0 else math.nan for one, tail in zip(waits, tails, strict=True)]
     measures |= {"queue_share_before": shares[0], "queue_share_after": shares[1]}
+    rate = measures["organic_rate_log_change"]
+    # where more is asked, or the tail surely moved, a longer wait is no surprise, and takes less proof
+    is_likely = is_later or rate >= math.log(_MORE)
+    alpha = _ALPHA_ASKED if is_likely else _ALPHA
     grown, risen = (
-        log_change(waits[0], waits[1], _ALPHA, _FLOOR * tails[0].value),
-        log_change(tails[0], tails[1], _ALPHA),
+        log_change(waits[0], waits[1], alpha, _FLOOR * tails[0].value),
+        log_change(tails[0], tails[1], alpha),
     )
     rise = tails[1].value - tails[0].value
     part = (waits[1].value - waits[0].value) / rise if rise > 0 else math.nan
@@ -132,11 +141,12 @@ def _queueing(pair: Pair, facts: Facts, band: float, measures: dict[str, float])
         f"wait is {shares[0]:.0%} -> {shares[1]:.0%} of the slowest {1 - band:.0%} of first tokens "
         f"({waits[0].value:.3g} s -> {waits[1].value:.3g} s{how})"
     )
-    is_wait = shares[1] >= QUEUE_SHARE and part >= QUEUE_SHARE and min(grown.low, risen.low) >= math.log(_RISE)
+    # a wait that is nearly all of the rise is what moved the tail, however short it is in it
+    is_part = part >= QUEUE_SHARE and (shares[1] >= QUEUE_SHARE or part >= _NEARLY_ALL)
+    is_wait = is_part and grown.low >= math.log(_RISE) and (is_later or risen.low >= math.log(_RISE))
     if not is_wait:
         return Finding(STEP, "", "innocent", (text,), effect=_factor(grown), effect_name=_GROWN)
     known = [np.nan_to_num(column) for column in wait.columns]
-    rate = measures["organic_rate_log_change"]
     under_way = f"{measures['in_flight_before']:.1f} -> {measures['in_flight_after']:.1f}"
     return Finding(
         STEP,

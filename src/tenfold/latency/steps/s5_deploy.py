@@ -11,7 +11,7 @@ import numpy as np
 from tenfold.latency.cohorts import Cohort, cohort_of
 from tenfold.latency.deploys import LEAST, Effect, effect_of
 from tenfold.latency.equal_load import Loads, loads_of
-from tenfold.latency.facts import Facts
+from tenfold.latency.facts import SLICES, Facts
 from tenfold.latency.limits import CHANGED, Limit, limit_change, plateau_interval
 from tenfold.latency.records import Finding, Interval, Pair
 from tenfold.latency.scaling import look_for_scaling
@@ -79,6 +79,11 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
     return (Finding(step=5, kind="", status="innocent", evidence=tuple(looked), missing=missing),)
 
 
+def _place(slices: float) -> str:
+    """Say how far a change is from what was done, by fortieths of the window."""
+    return "at that time" if round(slices) == 0 else f"{slices / SLICES:.1%} of the window's time away from it"
+
+
 def _clients(pair: Pair) -> list[str]:
     old, new = pair.before.client, pair.after.client
     if old is None or new is None:
@@ -127,9 +132,7 @@ def _version_finding(
     kind = "limit" if is_limited or is_config or effect.accused == ("kv",) else "version"
     evidence = [_sentence(one, effect)]
     if np.isfinite(effect.distance):
-        evidence.append(
-            f"The level changes {effect.distance:.0f} slices of 40 from it (p = {effect.p:.3f} by permuted blocks)."
-        )
+        evidence.append(f"The level changes {_place(effect.distance)} (by chance with probability {effect.p:.3f}).")
     beside = [each for each in effect.beside if np.isfinite(each.mid)]
     if beside:
         evidence.append(
@@ -300,7 +303,7 @@ def _warm_sentence(pair: Pair, one: WarmUp) -> str:
     return (
         f"After the start of {who}{more}: {one.component} {percent(one.excess)} in the first {one.span_s:.0f} s "
         f"({percent(one.first_half)} in the first half of it, {percent(one.second_half)} in the second; "
-        f"p = {one.p:.3f}), {one.tail_share:.0%} of the slow requests.{failed}"
+        f"by chance with probability {one.p:.3f}), {one.tail_share:.0%} of the slow requests.{failed}"
     )
 
 

@@ -97,7 +97,8 @@ def _slow(pair: Pair, facts: Facts, serving: Serving, many: int, taken: set[str]
     )
     looked.append(
         f"Of {len(tested)} replicas {serving.names[worst[2]]} stands out most: {worst[1]} {percent(worst[0])} against "
-        f"itself before and the others (q = {effects[worst[1]][worst[2]].q:.3g}; slow is 10 % at q < 0.01)."
+        f"itself before and the others (false discovery rate {effects[worst[1]][worst[2]].q:.2g}; slow is 10 % at a "
+        "rate below 0.01)."
     )
     changed = changed_replicas(pair)
     if changed and len(changed & set(slow)) >= 0.6 * len(changed):
@@ -209,7 +210,8 @@ def _slow_finding(
 
 def _slow_sentence(name: str, effects: dict[str, HostEffect]) -> str:
     parts = [
-        f"{each} {percent(one.effect.mid)} [{percent(one.effect.low)}, {percent(one.effect.high)}] (q = {one.q:.2g})"
+        f"{each} {percent(one.effect.mid)} [{percent(one.effect.low)}, {percent(one.effect.high)}] "
+        f"(false discovery rate {one.q:.2g})"
         for each, one in effects.items()
         if np.isfinite(one.p)
     ]
@@ -266,7 +268,7 @@ def _lost(pair: Pair, serving: Serving, looked: list[str]) -> list[Finding]:
             status="guilty",
             evidence=(
                 *(_lost_sentence(serving.names[one.replica], one) for one in silent[:5]),
-                f"{share:.0%} of the serving replicas were gone at once; the rest had {percent(more)} requests each.",
+                f"{share:.0%} of the serving replicas were gone at once; the rest got {percent(more)} on average.",
                 "No scale or deploy event names them." if pair.events is not None else "No file of events was given.",
             ),
             measures={
@@ -300,5 +302,7 @@ def _lost_at(pair: Pair, one: Silence) -> float:
 
 def _lost_sentence(name: str, one: Silence) -> str:
     asked = f", {one.asked} were sent to it and failed" if one.asked else ", none was sent to it"
-    end = "to the end" if one.last == SLICES - 1 else f"for {one.last - one.first + 1} of {SLICES} slices"
-    return f"{name} answered nothing {end}, where its share of before is {one.expected:.0f} requests{asked}."
+    end = "to the end" if one.last == SLICES - 1 else f"for {(one.last - one.first + 1) / SLICES:.0%} of the window"
+    return (
+        f"{name} answered nothing {end}{asked}; at its share of before it would have had {one.expected:,.0f} requests."
+    )

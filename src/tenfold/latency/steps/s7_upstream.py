@@ -100,7 +100,8 @@ def look(pair: Pair, facts: Facts) -> tuple[Finding, ...]:
         texts = ["neither prompts nor attempts in the log: whether requests are asked again cannot be told"]
     else:
         change = _points(asked.change)
-        texts = [f"requests for each first one {_arrow(measures, 'amplification')}, repeats {change} like with like"]
+        times = _arrow(measures, "amplification")
+        texts = [f"times that each request was sent {times}, repeats {change} like with like"]
     texts.append("no caller is new and heavy" if len(missing) < 4 else "no callers in the log either")
     return (
         Finding(
@@ -203,7 +204,7 @@ def _accuse(pair: Pair, asked: _Asked, measures: dict[str, float]) -> Finding:
     shares, first = _arrow(measures, "duplicate_share", ".1%"), measures["amplification_after"]
     evidence = [
         f"requests that repeat one of the same caller {shares}: {_points(asked.change)}",
-        f"{first:.2f} requests for each first one, {measures['amplification_before']:.2f} before",
+        f"each request was sent {first:.2f} times on average, {measures['amplification_before']:.2f} before",
     ]
     if is_lattice:
         evidence.append(f"{share:.0%} of the gaps are one of a few lengths, most of all {at_s:,.1f} s: no jitter")

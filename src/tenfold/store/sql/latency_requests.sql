@@ -1,17 +1,18 @@
 -- Requests of a window as the p99 runbook reads them, in order of arrival, model by model unless all are taken together. What a gateway's cache
 -- answered never reached a model and is left out.
 -- in:  the requests table
--- out: one row a request; milliseconds, tokens; is_answered: an answer came (without a status: no HTTP error); prompt:
+-- out: one row a request; milliseconds, tokens; is_asked: the latencies looked at are those of such requests; is_answered: an answer came (without a status: no HTTP error); prompt:
 --      equal ones had the same prompt and parameters
 select
   coalesce(provider, '') as provider,
   coalesce(model, '') as model,
   ts,
+  coalesce({where}, false) as is_asked,
   coalesce(status in ('success', 'incomplete'), coalesce(http_status < 400, true)) as is_answered,
-  -- a time that no call can take (30 years, not a number) is not known
-  case when ttft_ms >= 0 and ttft_ms < 1000000000000 then ttft_ms end as ttft_ms,
-  case when duration_ms > 0 and duration_ms < 1000000000000 then duration_ms end as duration_ms,
-  case when queue_ms >= 0 and queue_ms < 1000000000000 then queue_ms end as queue_ms,
+  -- a time that no call can take (30 years, a part of a nanosecond, not a number) is not known
+  case when (ttft_ms = 0 or ttft_ms >= 1e-6) and ttft_ms < 1000000000000 then ttft_ms end as ttft_ms,
+  case when duration_ms >= 1e-6 and duration_ms < 1000000000000 then duration_ms end as duration_ms,
+  case when (queue_ms = 0 or queue_ms >= 1e-6) and queue_ms < 1000000000000 then queue_ms end as queue_ms,
   cast(input_tokens as double) as input_tokens,
   cast(output_tokens as double) as output_tokens,
   cast(cache_read_tokens as double) as cache_read_tokens,

@@ -14,9 +14,9 @@ where {condition}
   and ts is not null
   and not coalesce(gateway_cache_hit, false)
   and coalesce(status in ('success', 'incomplete'), coalesce(http_status < 400, true))
-  and ttft_ms >= 0 and ttft_ms <= duration_ms
-  -- a time that no call can take (30 years, not a number) is not known
-  and duration_ms > 0 and duration_ms < 1000000000000
+  and (ttft_ms = 0 or ttft_ms >= 1e-6) and ttft_ms <= duration_ms
+  -- a time that no call can take (30 years, a part of a nanosecond, not a number) is not known
+  and duration_ms >= 1e-6 and duration_ms < 1000000000000
   and output_tokens is not null
   -- answered in one piece: nothing is known of the first token
   and not (ttft_ms = duration_ms and output_tokens > 1)
