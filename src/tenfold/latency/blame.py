@@ -138,10 +138,12 @@ def _with(own: Sequence[float], other: Sequence[float], through: float) -> list[
 
 
 def _enough(findings: Sequence[Finding], logs: Sequence[float]) -> tuple[tuple[Finding, float], ...]:
-    """Leave out what is little."""
+    """Leave out what is little; retries stay, as they may have come of the others and are then to be told."""
     whole = sum(log for log in logs if log >= _LEAST_LOG)
     return tuple(
-        (one, log) for one, log in zip(findings, logs, strict=True) if log >= max(_LEAST_LOG, _LEAST_PART * whole)
+        (one, log)
+        for one, log in zip(findings, logs, strict=True)
+        if log >= (_LEAST_LOG if one.kind in _RETRIES else max(_LEAST_LOG, _LEAST_PART * whole))
     )
 
 

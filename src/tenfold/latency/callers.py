@@ -18,7 +18,7 @@ HORIZON_S = 1200.0
 _HEAVY = 0.1
 _BEFORE = 0.2
 # What the others may ask less: below, traffic moved to another name.
-_OTHERS = 0.8
+_OTHERS = 0.85
 
 
 class Repeats(NamedTuple):

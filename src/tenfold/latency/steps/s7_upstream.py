@@ -18,6 +18,8 @@ STEP = 7
 # step 7; its factor of 1.3 is for retries that are the cause: those that follow from a lost host amplify less).
 LEAST_RISE = 0.05
 AMPLIFICATION = 1.06
+# Share of repeats that is none.
+_NONE = 0.001
 # Gaps are counted in bins so wide, as a log, from so many seconds up; so many bins hold so much of a lattice, while
 # waits drawn from half to one and a half of a mean put a quarter into as many, and random ones a fifteenth.
 _BIN, _SHORTEST = 0.03, 0.05
@@ -186,7 +188,10 @@ def _amplification(asked: _Asked) -> dict[str, float]:
 
 
 def _is_amplified(asked: _Asked) -> bool:
-    return asked.change.mid >= LEAST_RISE and asked.change.low > 0 and asked.factor >= AMPLIFICATION
+    # where nobody repeated before, repeats are new however they bunch in time: an interval over slices is then too wide
+    is_new = float(asked.before.is_repeat.mean()) < _NONE if asked.before.is_repeat.size else False
+    is_sure = asked.change.low > 0 or is_new
+    return asked.change.mid >= LEAST_RISE and is_sure and asked.factor >= AMPLIFICATION
 
 
 def _accuse(pair: Pair, asked: _Asked, measures: dict[str, float]) -> Finding:
