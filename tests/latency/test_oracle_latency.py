@@ -264,7 +264,7 @@ def test_load_belongs_to_who_made_it_and_all_adds_up_to_one(logs, prompts, host,
         "slow_host": host,
     }
     told = {one.kind: one.shares["ttft"].mid for one in causes if one.consequence_of is None}
-    assert told == pytest.approx({kind: share for kind, share in expected.items() if abs(share) >= 0.1})
+    assert told == pytest.approx({kind: share for kind, share in expected.items() if share >= 0.1})
     assert rest["ttft"] + sum(told.values()) == pytest.approx(1)
     for step, kind in {KINDS[kind].step: kind for kind in ("lost_host", "input_length") if kind in told}.items():
         after = {one.kind: one.shares["ttft"].mid for one in causes if one.consequence_of == step}

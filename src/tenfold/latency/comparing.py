@@ -84,7 +84,7 @@ def compare(
     Args:
         before: Log of the first: paths, or ``FILE.duckdb@FROM..TO``.
         after: Log of the second.
-        where: SQL predicate over columns of ``requests`` that narrows both.
+        where: SQL predicate over columns of ``requests``: whose latencies are looked at, in both.
         zone: Time zone of days and instants that name none.
         reading_options: What ``load`` is told of logs that are read now (``map``, ``format``, ``set``).
 

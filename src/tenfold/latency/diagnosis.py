@@ -103,7 +103,7 @@ def diagnose(
     Args:
         before: The window that was fine: paths of logs, or ``FILE.duckdb@FROM..TO``.
         after: The window in question.
-        where: SQL predicate over columns of ``requests`` that narrows both.
+        where: SQL predicate over columns of ``requests``: whose latencies are looked at, in both.
         events: File of what was done (ts, kind, what, where).
         hosts: File of samples of hosts (ts, replica, metric, value).
         metrics: File of samples of the engines.
