@@ -35,8 +35,13 @@ class Outcome(NamedTuple):
         truth, steps = self.made.truth, [cause.step for cause in self.roots]
         if not truth.first:
             return self.found.verdict == truth.verdict and not self.found.causes
-        is_first = bool(steps) and steps[0] in truth.first and self.roots[0].kind in truth.kinds
+        is_first = bool(steps) and steps[0] in truth.first
         return self.found.verdict in ("explained", "partly") and is_first and truth.first <= set(steps)
+
+    @property
+    def is_called(self) -> bool:
+        """Whether the first cause bears the planted name, and not another of its step's."""
+        return not self.made.truth.kinds or (bool(self.roots) and self.roots[0].kind in self.made.truth.kinds)
 
     @property
     def consequences(self) -> dict[int, int]:
