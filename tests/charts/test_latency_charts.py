@@ -53,6 +53,7 @@ class TestQuantileShift:
         assert latency._shift_title(QUANTILES, 0.9) == "p90 TTFT went from 500 to 900 ms (1.8x), its median 1.2x"
         assert latency._shift_title(QUANTILES, 0.999) == "Quantiles after against quantiles before"
 
+    @pytest.mark.full
     def test_what_is_zero_has_no_place_on_a_logarithmic_axis(self):
         chart = charts.quantile_shift(QUANTILES, title="t")
         assert len(chart.hconcat) == 2
@@ -154,6 +155,7 @@ class TestTailTimeline:
             assert latency_time._title(TAIL, marks(onset, (hours(when), None, "deploy", "event")).sort("at")) == said
         assert latency_time._title(TAIL, marks()) == "TTFT over time, UTC"
 
+    @pytest.mark.full
     def test_lines_are_numbered_in_order_of_time_and_near_ones_share_a_place(self):
         things = [
             (hours(2), None, "restart", "event"),
@@ -185,6 +187,7 @@ class TestTailTimeline:
         assert {"it began", "x"} <= set(kept["label"])
         assert (len(kept), more) == (8, 14)
 
+    @pytest.mark.full
     def test_windows_that_are_far_apart_have_an_axis_each(self):
         far = frame(line(800.0, 900.0, 850.0, run="before", start=hours(-171)), line(820.0, 1900.0, 1950.0))
         windows = ((hours(-171), hours(-168), "before", "window"), WINDOWS[1])

@@ -66,6 +66,7 @@ def test_s1_one_client_reads_the_same_few_tokens_however_long_its_prompts():
     assert ratios(one)["ttft"] > 2
 
 
+@pytest.mark.full
 def test_s2_first_tokens_later_answers_sooner():
     one = small("S2")
     assert ratios(one)["ttft"] > 1.8
@@ -88,6 +89,7 @@ def test_s3_others_wait_behind_huge_prompts():
     assert answered(one.after)["ttft_ms"].median() < 1.1 * one.before["ttft_ms"].median()
 
 
+@pytest.mark.full
 def test_s5_answers_of_one_feature():
     one = small("S5")
     for name in ("agent", "chat", "search", "extract"):
@@ -99,6 +101,7 @@ def test_s5_answers_of_one_feature():
     assert tpot(one.after)["tpot"].median() < 1.15 * tpot(one.before)["tpot"].median()
 
 
+@pytest.mark.full
 def test_s6_one_host_decodes_at_half_speed():
     one = small("S6")
     medians = [
@@ -174,6 +177,7 @@ def test_s11_two_causes_and_their_shares():
     assert one.truth.shares[2]["output"] == pytest.approx(1)
 
 
+@pytest.mark.full
 def test_s12_every_tenant_is_unchanged():
     one = small("S12")
     for team in one.before["team"].unique():

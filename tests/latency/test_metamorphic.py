@@ -101,6 +101,7 @@ def test_another_day_changes_nothing(case, seed, rows):
     same_answer(answered(later, tuple((since + days, until + days) for since, until in SPANS)), expected)
 
 
+@pytest.mark.full
 @metamorphic
 def test_the_order_of_rows_changes_nothing(case, seed, rows):
     """Rows of one instant, of which a log in whole seconds has many, come in any order.
@@ -114,6 +115,7 @@ def test_the_order_of_rows_changes_nothing(case, seed, rows):
     same_answer(answered(mixed), answered(coarse), least=0.005)
 
 
+@pytest.mark.full
 @metamorphic
 def test_other_names_change_nothing_but_names(case, seed, rows):
     sides, expected = base(case, seed, rows)

@@ -13,7 +13,7 @@ NEAR = {"S4": 0.8}
 SEEDS = int(os.environ.get("TENFOLD_SEEDS", "50"))
 
 
-@pytest.mark.parametrize("name", few(2, ["S1", "S8", "S9", "S6", "S10"]))
+@pytest.mark.parametrize("name", few(1, ["S8", "S1", "S9", "S6", "S10"]))
 def test_the_planted_cause_comes_first(name):
     """One seed of the quick run, at a tenth of the requests or so; the others and the shares are in the full one."""
     found = outcome(name, 0, requests=5000)

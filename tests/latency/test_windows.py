@@ -197,6 +197,7 @@ def test_names_with_control_characters_are_written_out(tmp_path):
         assert window.tenant.names == ("ok",)
 
 
+@pytest.mark.full
 def test_a_part_of_a_nanosecond_is_no_time(tmp_path):
     times = pl.Series([0.0, 5e-324, 1e-90, 1e-6, 2.0])
     for late in (False, True):
@@ -219,6 +220,7 @@ def test_what_is_no_log_is_refused_as_ever(log, tmp_path):
         read_pair(f"{log}@..2026-09-02", f"{log}@2026-09-02..", where="modle = 'x'")
 
 
+@pytest.mark.full
 def test_odd_windows_are_told(log):
     turned = read_pair(f"{log}@2026-09-02..", f"{log}@..2026-09-02")
     assert "The window after lies earlier in time than the one before: the change is told backwards" in turned.notes
