@@ -170,7 +170,10 @@ def test_what_is_under_way_is_seen_by_a_look_at_each_pair(seed, drop):
             assert np.allclose(got, wanted, rtol=1e-6, atol=1e-4, equal_nan=True), name
 
 
-def ready(pair, q=0.95, parts=Parts()):  # noqa: B008 -- immutable
+NO_PARTS = Parts()
+
+
+def ready(pair, q=0.95, parts=NO_PARTS):
     facts = facts_of(pair, q)
     models = slow.Model.of(facts.prefill), slow.Model.of(facts.decode)
     # what is under way is held by itself: its rounding (1e-12 for nobody) would decide ranks here
@@ -375,4 +378,4 @@ def test_a_cause_costs_what_the_price_book_says(kind, seed):
 
 
 def ready_back(pair):
-    return Counterfactual(pair, facts_of(pair, 0.95), Parts()).uncached_back
+    return Counterfactual(pair, facts_of(pair, 0.95), NO_PARTS).uncached_back
