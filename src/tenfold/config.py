@@ -1,15 +1,18 @@
-"""Settings from ``tenfold.toml`` in the working directory: report zone, memory and lock limits, owners, allocation.
+"""Settings from ``tenfold.toml`` in the working directory: report zone, fiscal year, limits, owners, thresholds.
 
 Zones and the instants that options give are read here, too.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -21,6 +24,44 @@ from tenfold.owners.sharing import from_table as sharing_of
 FILE = "tenfold.toml"
 # Tables that are read when they are asked for.
 _TABLES = ("owner", "owners", "allocation")
+_OBJECTS = ("currency", "thresholds")
+_KINDS: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float), tuple: (list,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What a review calls large.
+
+    Args:
+        drift: Share of the invoice that the logged cost may differ from it; above, savings are unreconciled.
+        explain: Share of last quarter's spend (or of a budget) from which a variance is explained.
+        act: Share from which it asks for a decision.
+        anomaly_k: How many scaled median absolute deviations from the expected cost of a day make an anomaly.
+        anomaly_usd: USD below which an anomaly is not shown.
+        budget_alerts: Shares of a budget whose crossing is told.
+    """
+
+    drift: float = 0.01
+    explain: float = 0.05
+    act: float = 0.10
+    anomaly_k: float = 4.0
+    anomaly_usd: float = 0.0
+    budget_alerts: tuple[float, ...] = (0.5, 0.8, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Currency:
+    """A currency that reports show beside USD.
+
+    Args:
+        code: ISO 4217 code, such as ``EUR``.
+        per_usd: Its units for one USD, as decimal text.
+        source: Who says so, and when.
+    """
+
+    code: str
+    per_usd: str
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +73,20 @@ class Settings:
         memory_limit: DuckDB memory limit, such as ``"2GB"``; beyond it work spills to disk.
         lock_timeout_s: Seconds to wait for another process's lock before giving up.
         max_expansion: Times its size that a gzip or zstd file above 1 GiB unpacked may expand to.
+        fiscal_year_start: Month in which a fiscal year begins; it bears the calendar year in which it ends.
+        budgets: File of budgets (owner, month, usd); empty for none.
+        thresholds: What a review calls large.
+        currency: What is shown beside USD; None for nothing.
     """
 
     report_zone: str = "UTC"
     memory_limit: str = "2GB"
     lock_timeout_s: float = 30.0
     max_expansion: float = 200.0
+    fiscal_year_start: int = 1
+    budgets: str = ""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    currency: Currency | None = None
 
 
 def settings(path: str | Path = FILE) -> Settings:
@@ -47,26 +96,64 @@ def settings(path: str | Path = FILE) -> Settings:
         path: The settings file.
 
     Returns:
-        The settings.
+        The settings; the path of the budgets is relative to the file.
 
     Raises:
         AssumptionError: An unknown key or a value that cannot be used; names the nearest key.
     """
     file = Path(path)
-    raw = _raw(file) or {}
-    known = {*(field.name for field in fields(Settings)), *_TABLES}
-    for key in raw:
-        if key not in known:
-            raise AssumptionError(f'{file}: unknown key "{key}".{near(key, known)}')
-    for field in fields(Settings):
-        wanted = str if isinstance(field.default, str) else float
-        value = raw.get(field.name, field.default)
-        if isinstance(value, bool) or not isinstance(value, str if wanted is str else (int, float)):
-            like = f'"{field.default}"' if wanted is str else f"{field.default:g}"
-            raise AssumptionError(f"{file}: {field.name} = {value!r}: write it like {like}")
-    found = Settings(**{key: value for key, value in raw.items() if key not in _TABLES})
+    raw = {key: value for key, value in (_raw(file) or {}).items() if key not in _TABLES}
+    objects = {name: raw.pop(name) for name in _OBJECTS if name in raw}
+    _checked(f"{file}", raw, _defaults(Settings, without=_OBJECTS), also=(*_TABLES, *_OBJECTS))
+    found = Settings(**raw, thresholds=_thresholds(file, objects), currency=_currency(file, objects.get("currency")))
     zone(found.report_zone, where=f"{file}: report_zone")
-    return found
+    if not 1 <= found.fiscal_year_start <= 12:
+        raise AssumptionError(f"{file}: fiscal_year_start = {found.fiscal_year_start}: write a month from 1 to 12")
+    return replace(found, budgets=str(file.parent / found.budgets)) if found.budgets else found
+
+
+def _defaults(kind: type[Any], without: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {one.name: "" if one.default is MISSING else one.default for one in fields(kind) if one.name not in without}
+
+
+def _checked(place: str, raw: dict[str, Any], defaults: dict[str, Any], also: tuple[str, ...] = ()) -> None:
+    """Refuse keys that are unknown and values of another kind than their defaults."""
+    for key, value in raw.items():
+        if key not in defaults:
+            raise AssumptionError(f'{place}: unknown key "{key}".{near(key, {*defaults, *also})}')
+        default = defaults[key]
+        if isinstance(value, bool) or not isinstance(value, _KINDS[type(default)]):
+            raise AssumptionError(f"{place}: {key} = {value!r}: write it like {json.dumps(default)}")
+
+
+def _thresholds(file: Path, objects: dict[str, Any]) -> Thresholds:
+    place, raw = f"{file}: thresholds", objects.get("thresholds", {})
+    if not isinstance(raw, dict):
+        raise AssumptionError(f"{place}: write a table: [thresholds]")
+    given: dict[str, Any] = raw  # pyright: ignore[reportUnknownVariableType]
+    _checked(place, given, _defaults(Thresholds))
+    alerts = given.get("budget_alerts", Thresholds().budget_alerts)
+    numbers = [*(value for key, value in given.items() if key != "budget_alerts"), *alerts]
+    if any(isinstance(one, bool) or not isinstance(one, (int, float)) or not 0 <= one < inf for one in numbers):
+        raise AssumptionError(f"{place}: write numbers of at least 0, shares as 0.05")
+    values: dict[str, Any] = {**given, "budget_alerts": tuple(sorted(float(one) for one in alerts))}
+    return Thresholds(**values)
+
+
+def _currency(file: Path, raw: object) -> Currency | None:
+    if raw is None:
+        return None
+    place = f"{file}: currency"
+    if not isinstance(raw, dict):
+        raise AssumptionError(f'{place}: write a table: [currency], code = "EUR", per_usd = "0.92"')
+    given: dict[str, Any] = raw  # pyright: ignore[reportUnknownVariableType]
+    _checked(place, given, _defaults(Currency))
+    code, rate = given.get("code", ""), given.get("per_usd", "")
+    if not re.fullmatch(r"[A-Z]{3}", code):
+        raise AssumptionError(f'{place}: code = "{code}": write an ISO 4217 code such as "EUR"')
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", rate) or not Decimal(rate):
+        raise AssumptionError(f'{place}: per_usd = "{rate}": write its units for one USD as text, such as "0.92"')
+    return Currency(code, rate, given.get("source", ""))
 
 
 def owners(path: str | Path = FILE) -> Owners | None:

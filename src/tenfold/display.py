@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
@@ -11,6 +12,10 @@ from zoneinfo import ZoneInfo
 from tenfold.money import PUSD_PER_USD, shown
 
 NONE = "(none)"
+# Controls but line breaks and tabs; marks of direction; zero widths (joiners of emoji stay); lone surrogates.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
 # The line of what no team owns: a dimension that is to be whole.
 UNALLOCATED = "unallocated"
 # Every meter in one column for people: the column's key, its heading, its meters. One grouping for all tables.
@@ -251,3 +256,35 @@ def small_dollars(pusd: int) -> str:
         Text such as ``"$1,234.57"``, or ``"<$0.01"``.
     """
     return "<$0.01" if 0 < pusd < PUSD_PER_USD // 200 else shown(pusd)
+
+
+# Long names are cut in the middle where people read; a workbook keeps them whole.
+_LONGEST = 120
+
+
+def visible(text: str) -> str:
+    """Make characters seen that would hide or turn text: controls, direction marks, zero widths, lone surrogates.
+
+    Args:
+        text: Text that may come from a log.
+
+    Returns:
+        The text with each of them as its code, such as ``⟨U+202E⟩``; nothing else is changed.
+    """
+    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """Cut a text of a log in the middle where it is longer than a table can bear.
+
+    Args:
+        text: The text.
+        longest: Characters to keep.
+
+    Returns:
+        The text, or its beginning and end with what was left out counted between.
+    """
+    if len(text) <= longest:
+        return text
+    kept = longest // 2
+    return f"{text[:kept]}… ({len(text) - 2 * kept} more) …{text[-kept:]}"

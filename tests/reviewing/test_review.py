@@ -8,13 +8,16 @@ from bills import FIVE, ledger_of, utc
 from quick import few
 
 from tenfold import extras
+from tenfold.config import Settings
 from tenfold.errors import NotEvaluable
 from tenfold.extras import MissingExtraError
 from tenfold.ledger import attribute
 from tenfold.planning import plan
-from tenfold.reviewing import SECTIONS, ranked, review, summary
-from tenfold.reviewing.facts import Facts
+from tenfold.reviewing import SECTIONS, review
+from tenfold.reviewing.facts import Facts as AllFacts
 from tenfold.reviewing.quarter import quarter as read_quarter
+from tenfold.reviewing.sections import levers as ranked
+from tenfold.reviewing.sections import summary
 
 EVIL = '<script>alert("team")</script>'
 # the five of July 10th (2.60), one from before the quarter (1.00), one with an evil name after the August price cut:
@@ -24,6 +27,10 @@ ROWS = [
     {"ts": "2026-06-30T23:59:59.999999", "input_tokens": 1_000_000, "output_tokens": 0, "team": "early"},
     {"ts": "2026-08-02T12:00:00", "input_tokens": 100_000, "output_tokens": 100_000, "team": EVIL, "feature": EVIL},
 ]
+
+
+def Facts(ledger, plan, quarter):  # noqa: N802 -- the class, with settings of no file
+    return AllFacts(ledger, plan, quarter, Settings())
 
 
 def saving(mid, high=None):
@@ -181,8 +188,8 @@ class TestNumbers:
         assert "80.00 % of 5 requests" in page.sections["coverage"]
 
     def test_price_change_of_the_quarter(self, page):
-        assert "output $4.00 to $2.00" in page.sections["time"]
-        assert "2026-08-01 00:00 UTC" in page.sections["time"]
+        assert "output $4.00 to $2.00" in page.sections["rates"]
+        assert "2026-08-01 00:00 UTC" in page.sections["rates"]
 
     def test_every_figure_and_table_links_to_its_making(self, page):
         hows = [attrs["href"] for tag, attrs in page.tags if tag == "a" and attrs.get("class") == "how"]
@@ -231,7 +238,7 @@ class TestLevers:
     def test_an_empty_plan_says_so(self, ledger):
         empty = {**PLAN["plan"], "levers": [], "roadmap": [], "saving_usd": {"low": "0", "mid": "0", "high": "0"}}
         why = {**empty, "why_none": "not measurable: batch_api", "bound_by": "short_log"}
-        facts = Facts(ledger, {**PLAN, "spend_usd": "3.9", "plan": why}, read_quarter("2026Q3"))
+        facts = Facts(ledger, {**PLAN, "plan": why}, read_quarter("2026Q3"))
         for section in (ranked.section(facts), summary.section(facts)):
             assert "not measurable: batch_api; log too short" in words(section)
             assert "pays for its effort" not in words(section)
@@ -239,14 +246,13 @@ class TestLevers:
         assert "batch_api saves $0.50 alone, not in plan" in words(summary.section(facts))
 
     def test_a_plan_of_another_window_is_told(self, ledger):
-        # this ledger is not cut to the quarter: 3.90
-        told = "made on $2.90 of spend, not on this quarter's $3.90"
-        foreign = Facts(ledger, PLAN, read_quarter("2026Q3"))
+        told = "made on $3.90 of spend, not on this quarter's $2.90"
+        foreign = Facts(ledger, {**PLAN, "spend_usd": "3.9"}, read_quarter("2026Q3"))
         assert told in words(ranked.section(foreign))
         assert told in words(summary.section(foreign))
         # and none of its figures stands beside the quarter's spend
         assert "$0.50" not in words(summary.section(foreign))
-        own = Facts(ledger, {**PLAN, "spend_usd": "3.9"}, read_quarter("2026Q3"))
+        own = Facts(ledger, PLAN, read_quarter("2026Q3"))
         assert "Not a plan of this" not in words(ranked.section(own))
         assert "$0.50" in words(summary.section(own))
 
@@ -259,18 +265,18 @@ class TestLevers:
                 ({"log_hash": "another"}, "other log (another"),
                 ({"window": {"first_day": "2026-06-30", "last_day": "2026-08-02"}}, "made on 2026-06-30 to 2026-08-02"),
                 ({"window": {"first_day": "2026-07-01", "last_day": "2026-10-01"}}, "made on 2026-07-01 to 2026-10-01"),
-                ({"spend_usd": None}, "not on this quarter's $3.90"),
+                ({"spend_usd": None}, "not on this quarter's $2.90"),
             ],
         ),
     )
     def test_a_plan_of_other_prices_or_another_log_is_told(self, ledger, change, told):
-        facts = Facts(ledger, {**PLAN, "spend_usd": "3.9", **change}, read_quarter("2026Q3"))
+        facts = Facts(ledger, {**PLAN, **change}, read_quarter("2026Q3"))
         assert told in words(summary.section(facts))
         assert told in words(ranked.section(facts))
         assert "$0.50" not in words(summary.section(facts))
 
     def test_a_plan_within_the_quarter_is_its_own(self, ledger):
-        own = {"window": {"first_day": "2026-07-01", "last_day": "2026-09-30"}, "spend_usd": "3.9"}
+        own = {"window": {"first_day": "2026-07-01", "last_day": "2026-09-30"}}
         own |= {"card_version": ledger.book.version, "log_hash": ledger.log.log_hash}
         assert Facts(ledger, {**PLAN, **own}, read_quarter("2026Q3")).differences == ()
 
@@ -360,7 +366,7 @@ def test_a_quarter_without_requests_is_refused_with_the_range_there_is(ledger):
 def test_nothing_priced_leaves_sections_out(tmp_path):
     rows = [{"ts": "2026-07-01T00:00:00", "model": "ghost", "input_tokens": 1, "output_tokens": 1}]
     found = review(ledger_of(rows, tmp_path), quarter="2026Q3")
-    assert [one.title for one in found.skipped] == ["Composition", "Over time", "Levers"]
+    assert [one.title for one in found.skipped] == ["Composition", "Rates and price changes", "Levers"]
     assert "$0.00" in Page(found.html).sections["summary"]
 
 
@@ -375,7 +381,7 @@ def test_sections_do_not_import_each_other():
     for maker in SECTIONS:
         own = maker.__module__.rsplit(".", 1)[1]
         held = {getattr(value, "__module__", "") or "" for value in maker.__globals__.values()}
-        assert not {f"tenfold.reviewing.{name}" for name in names - {own}} & held
+        assert not {f"tenfold.reviewing.sections.{name}" for name in names - {own}} & held
 
 
 @pytest.mark.full
@@ -395,7 +401,7 @@ def test_real_plans_of_two_windows(tmp_path):
 
 
 def test_a_notebook_shows_a_line_and_a_frame(made):
-    assert re.fullmatch(r"<Review LLM cost review 2026Q3: \d+ kB; save\(path\) writes it>", repr(made))
+    assert re.fullmatch(r"<Review LLM cost review 2026Q3: \d+ sections; save\(path\) writes it>", repr(made))
     tags = Page(made._repr_html_()).tags
     (frame,) = (attrs for tag, attrs in tags if tag == "iframe")
     assert frame["srcdoc"] == made.html

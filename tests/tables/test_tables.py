@@ -58,7 +58,11 @@ FRAME = pl.DataFrame(
 
 @pytest.fixture(scope="module")
 def html():
-    return tables.composition(FRAME, ["team"], name="by-team", caption="Cost & team", is_styled=False)
+    return tables.to_html(tables.composition(FRAME, ["team"], name="by-team", caption="Cost & team"), is_styled=False)
+
+
+def one_row(name):
+    return tables.grid("t", "c", [tables.Column(name, name), tables.Column("n", "n", "count")], [["x", 1]])
 
 
 class TestComposition:
@@ -77,7 +81,7 @@ class TestComposition:
 
     def test_the_rest_is_one_row_and_still_sums(self):
         many = pl.concat([FRAME, FRAME.with_columns(team=pl.lit("z")), FRAME.with_columns(team=pl.lit("y"))])
-        text = Read(tables.composition(many, ["team"], name="t", caption="c", top=2)).text()
+        text = Read(tables.to_html(tables.composition(many, ["team"], name="t", caption="c", top=2))).text()
         assert text[3][:2] == ["7 others", "$6.00"]  # 12 in all, less twice 3
         assert text[4][:2] == ["total", "$12.00"]
 
@@ -85,7 +89,9 @@ class TestComposition:
         frame = FRAME.with_columns(pl.selectors.ends_with("_pusd") / 1_000_000).with_columns(
             pl.selectors.ends_with("_pusd").cast(pl.Decimal(38, 0))
         )
-        assert Read(tables.composition(frame, ["team"], name="t", caption="c")).text()[1][1] == "$0.000003"
+        assert (
+            Read(tables.to_html(tables.composition(frame, ["team"], name="t", caption="c"))).text()[1][1] == "$0.000003"
+        )
 
 
 class TestAccessible:
@@ -106,21 +112,21 @@ class TestAccessible:
         assert all("gt_left" in row[0][1]["class"] for row in rows[:5])
 
     def test_ids_hold_no_space_and_appear_once(self):
-        found = Read(tables.table(pl.DataFrame({"cost centre": ["x"], "n": ["1"]}), name="t", caption="c")).tags
+        found = Read(tables.to_html(one_row("cost centre"))).tags
         ids = [attrs["id"] for _, attrs in found if "id" in attrs]
         assert len(ids) == len(set(ids))
         assert not any(" " in one for one in ids)
 
     def test_the_style_comes_along_only_when_asked(self, html):
         assert "<style>" not in html
-        assert "<style>" in tables.table(pl.DataFrame({"a": ["x"]}), name="t", caption="c")
+        assert "<style>" in tables.to_html(one_row("a"))
 
 
 def test_unpriced():
     parts = {"provider": "openai", "model": None, "service_tier": "standard", "region": None}
     found = {"price_status": "usage_missing", "requests": 1_012, "tokens": 0, "reason": "the log line has no usage"}
     rows = [{**parts, **found}]
-    assert Read(tables.unpriced(rows, name="t", caption="c")).text() == [
+    assert Read(tables.to_html(tables.unpriced(rows, name="t", caption="c"))).text() == [
         ["model", "provider", "tier", "status", "requests", "known tokens", "why"],
         ["(none)", "openai", "standard", "no usage logged", "1,012", "0", "the log line has no usage"],
     ]
@@ -138,9 +144,9 @@ def test_levers():
     unknown = lever("trim", saving_usd={"low": None, "mid": "-3.2", "high": None}, addressed_usd=None, effort_days=None)
     idle = lever("skip", status="no_assumption", saving_usd={"low": "0", "mid": "0", "high": "0"})
     rows = [lever("batch_api"), unknown, idle]
-    text = Read(tables.levers(rows, {"batch_api": "10310"}, name="t", caption="c")).text()
-    assert text[1] == ["batch_api", "exact", "$21,050", "$10,526", "$1 to $11,000", "$10,310", "2 d", "low", "send x"]
-    assert text[2] == ["trim", "exact", "–", "-$3", "–", "not in plan", "–", "low", "send x"]
+    text = Read(tables.to_html(tables.levers(rows, {"batch_api": "10310"}, name="t", caption="c"))).text()
+    assert text[1] == ["batch_api", "exact", "$21,050", "$10,526", "$1", "$11,000", "$10,310", "2", "low", "send x"]
+    assert text[2] == ["trim", "exact", "–", "-$3", "–", "–", "not in plan", "–", "low", "send x"]
     # without a figure there is its status, and no saving that reads as one
     assert text[3][:5] == ["skip", "no assumption", "$21,050", "–", "–"]
 
@@ -148,4 +154,4 @@ def test_levers():
 def test_without_the_extra_it_says_how_to_install(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r'a table needs great_tables.*pip install "tenfold\[report\]"'):
-        tables.table(pl.DataFrame({"a": ["x"]}), name="t", caption="c")
+        tables.to_html(one_row("a"))

@@ -249,8 +249,10 @@ class Plan:
         document = self.as_dict()
         marginals = {step["name"]: step["marginal_usd"] for step in document["plan"]["roadmap"]}
         try:
-            table = tables.levers(
-                document["levers"], marginals, name="plan-levers", caption="Levers (USD over the window)"
+            table = tables.to_html(
+                tables.levers(
+                    document["levers"], marginals, name="plan-levers", caption="Levers (USD over the window)"
+                )
             )
         except MissingExtraError:
             return head

@@ -1,4 +1,4 @@
-"""The review: one self-contained page with the spend of a quarter, what it is made of, and what would shrink it."""
+"""The review: what a quarter cost, why, what would shrink it, and how each figure was made."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from html import escape
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from tenfold import config
 from tenfold.display import minute
 from tenfold.errors import NotEvaluable
 from tenfold.extras import need
 from tenfold.ledger import Ledger, Window
-from tenfold.reviewing import appendix, bill, covered, ranked, summary, trend
+from tenfold.reviewing.document import Document, Section, Skipped
 from tenfold.reviewing.facts import Facts
-from tenfold.reviewing.page import Section, Skipped, render
 from tenfold.reviewing.quarter import quarter as read_quarter
 from tenfold.reviewing.quarter import quarter_bounds
+from tenfold.reviewing.rendering import write
+from tenfold.reviewing.rendering.html import render
+from tenfold.reviewing.sections import appendix, composition, levers, rates, scope, summary
 
 __all__ = ["SECTIONS", "Review", "quarter_bounds", "review"]
 
@@ -25,10 +28,10 @@ Maker: TypeAlias = Callable[[Facts], Section | Skipped]
 # The sections in order. A new one is a module with a function section(facts), and a line here.
 SECTIONS: tuple[Maker, ...] = (
     summary.section,
-    covered.section,
-    bill.section,
-    trend.section,
-    ranked.section,
+    scope.section,
+    composition.section,
+    rates.section,
+    levers.section,
     appendix.section,
 )
 
@@ -46,32 +49,46 @@ class Review:
     """A finished review.
 
     Args:
-        html: The page: one HTML document, nothing to load.
-        skipped: Sections left out, with the reason.
-        title: What it is.
+        document: What it says, before it is written down.
     """
 
-    html: str
-    skipped: tuple[Skipped, ...]
-    title: str = "LLM cost review"
+    document: Document
 
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file.
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return self.document.title
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Sections left out, with the reason."""
+        return self.document.skipped
+
+    @property
+    def html(self) -> str:
+        """The page: one HTML document, nothing to load."""
+        return render(self.document)
+
+    def save(self, path: str | Path, *, interactive: bool = False) -> Path:
+        """Write the review to a file.
 
         Args:
-            path: Where to write it.
+            path: Where to write it; its ending says the form: ``.html``, ``.md``, ``.xlsx`` or ``.pdf``.
+            interactive: Let the charts of a page be drawn by Vega, which the page then carries along.
 
         Returns:
             The path.
+
+        Raises:
+            AssumptionError: There is no such form.
+            MissingExtraError: The ``report`` extra is not installed.
         """
-        file = Path(path)
-        file.write_text(self.html, encoding="utf-8", newline="\n")
-        return file
+        return write(self.document, Path(path), interactive=interactive)
 
     def __repr__(self) -> str:
         """Say what it is in one line."""
         out = f", without {', '.join(one.title for one in self.skipped)}" if self.skipped else ""
-        return f"<Review {self.title}: {len(self.html.encode()) // 1000:,} kB{out}; save(path) writes it>"
+        return f"<Review {self.title}: {len(self.document.sections)} sections{out}; save(path) writes it>"
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook: in a frame of its own, so that its style stays in it."""
@@ -81,18 +98,24 @@ class Review:
 
 
 def review(
-    ledger: Ledger, plan: Planned | Mapping[str, Any] | None = None, *, quarter: str, zone: str | None = None
+    ledger: Ledger,
+    plan: Planned | Mapping[str, Any] | None = None,
+    *,
+    quarter: str,
+    zone: str | None = None,
+    settings: config.Settings | None = None,
 ) -> Review:
     """Review a quarter.
 
     Args:
         ledger: The priced log; the quarter takes the place of its own window.
         plan: The plan of levers, or its document; without one that section is left out.
-        quarter: Year and quarter, such as ``2026Q3``.
+        quarter: Year and quarter, such as ``2026Q3``, of the fiscal year that the settings say.
         zone: IANA zone that the quarter and its days are cut in; the ledger's own by default.
+        settings: Fiscal year, thresholds, budgets and currency; those of ``tenfold.toml`` by default.
 
     Returns:
-        The review: the same bytes for the same log, prices and plan.
+        The review: the same bytes for the same log, prices, plan and settings.
 
     Raises:
         AssumptionError: The quarter or the zone cannot be read.
@@ -100,16 +123,16 @@ def review(
         MissingExtraError: The ``report`` extra is not installed.
     """
     need("jinja2", "altair", "great_tables", "vl_convert", what="a review")
-    chosen = read_quarter(quarter, zone or ledger.window.zone)
+    settings = settings or config.settings()
+    chosen = read_quarter(quarter, zone or ledger.window.zone, fiscal_year_start=settings.fiscal_year_start)
     document = None if plan is None else plan if isinstance(plan, Mapping) else plan.as_dict()
-    facts = Facts(ledger.within(chosen.window), document, chosen)
+    facts = Facts(ledger, document, chosen, settings)
     if facts.reading.first is None:
         raise NotEvaluable(_nothing(ledger, facts))
     made = [maker(facts) for maker in SECTIONS]
-    sections = [one for one in made if isinstance(one, Section)]
-    skipped = [one for one in made if isinstance(one, Skipped)]
-    title = f"LLM cost review {chosen.name}"
-    return Review(render(title, _subtitle(facts), sections, skipped), tuple(skipped), title)
+    sections = tuple(one for one in made if isinstance(one, Section))
+    skipped = tuple(one for one in made if isinstance(one, Skipped))
+    return Review(Document(f"LLM cost review {chosen.title}", _subtitle(facts), sections, skipped))
 
 
 def _subtitle(facts: Facts) -> str:
@@ -118,8 +141,8 @@ def _subtitle(facts: Facts) -> str:
 
 
 def _nothing(ledger: Ledger, facts: Facts) -> str:
-    whole = Facts(Ledger(ledger.log, ledger.book, Window(zone=facts.zone)), None, facts.quarter).reading
+    whole = Facts(ledger, None, facts.quarter, facts.settings, window=Window(zone=facts.zone)).reading
     if whole.first is None or whole.last is None:
         return "the log has no request with a time, so it has no quarter to review"
     first, last = minute(whole.first, facts.zone), minute(whole.last, facts.zone)
-    return f"no request in {facts.quarter.name} ({facts.zone}); the log runs from {first} to {last}"
+    return f"no request in {facts.quarter.title} ({facts.zone}); the log runs from {first} to {last}"

@@ -10,7 +10,7 @@ import polars as pl
 
 from tenfold import charts, tables
 from tenfold.charts.theme import AnyChart
-from tenfold.display import counted, percent, sentence
+from tenfold.display import counted, sentence
 from tenfold.extras import need
 from tenfold.latency import amounts, pictures, wording
 from tenfold.latency.answers import Diagnosis
@@ -18,10 +18,10 @@ from tenfold.latency.kinds import STEPS
 from tenfold.latency.records import Pair
 from tenfold.latency.wording import CauseSaid
 from tenfold.reviewing import Review
-from tenfold.reviewing.page import (
+from tenfold.reviewing.document import (
     Block,
     Card,
-    Grid,
+    Document,
     Heading,
     Lines,
     Made,
@@ -29,10 +29,11 @@ from tenfold.reviewing.page import (
     Picture,
     Prose,
     Section,
+    Table,
     Tile,
     Tiles,
 )
-from tenfold.reviewing.page import render as render_page
+from tenfold.tables import Column
 
 if TYPE_CHECKING:
     from tenfold.latency.diagnosis import Diagnoses
@@ -94,7 +95,7 @@ def diagnosis_page(found: Diagnoses, pairs: Mapping[str, Pair] | None = None, as
     if asked is not None or found.notes:
         sections.append(_asked(found, asked))
     sections.append(Section("made", "How the numbers were made", (MadeList(),), (_SHIFT, _SHARES, _STEPS)))
-    return Review(render_page(_TITLE, _subtitle(found, asked), sections, ()), (), _TITLE)
+    return Review(Document(_TITLE, _subtitle(found, asked), tuple(sections)))
 
 
 def _subtitle(found: Diagnoses, asked: Asked | None) -> str:
@@ -183,8 +184,8 @@ def _pictures(one: Diagnosis, pair: Pair | None, number: int) -> Iterable[Block]
 
 
 def _picture(chart: AnyChart, title: str, text: str, number: int, made: str) -> Picture:
-    svg = charts.to_svg(chart, title, text, name=f"chart-{number}-{title.split(maxsplit=1)[0].lower()}")
-    return Picture(svg, f"{title}. {text}", made)
+    name = f"chart-{number}-{title.split(maxsplit=1)[0].lower()}"
+    return Picture(chart, name, title, text, made, f"{title}. {text}")
 
 
 def _happened(marks: pl.DataFrame, *, to_second: bool) -> str:
@@ -230,18 +231,14 @@ def _steps(one: Diagnosis) -> Iterable[str]:
 
 
 def _mix(found: Diagnoses) -> Section:
-    rows = [
-        (
-            share.model,
-            f"{share.before:,}",
-            f"{share.after:,}",
-            percent(share.before_ratio, 1),
-            percent(share.after_ratio, 1),
-        )
-        for share in found.mix
-    ]
-    columns = ("model", "requests before", "requests after", "share before", "share after")
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
-    html = tables.table(frame, name="table-mix", caption="Requests by model", is_styled=False)
+    rows = [(one.model, one.before, one.after, one.before_ratio, one.after_ratio) for one in found.mix]
+    columns = (
+        Column("model", "model"),
+        Column("before", "requests before", "count"),
+        Column("after", "requests after", "count"),
+        Column("before_ratio", "share before", "ratio"),
+        Column("after_ratio", "share after", "ratio"),
+    )
+    grid = tables.grid("table-mix", "Requests by model", columns, rows)
     said = "Each model is diagnosed by itself: a shift between models moves the tail of all with no model being slower."
-    return Section("mix", "Mix of models", (Prose(said), Grid(html, "")))
+    return Section("mix", "Mix of models", (Prose(said), Table(grid, "")))

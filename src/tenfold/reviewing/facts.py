@@ -10,8 +10,9 @@ from typing import Any
 import polars as pl
 
 from tenfold.analysis.composition import CELLS, Reading, read
-from tenfold.display import dollars
-from tenfold.ledger import Composition, Ledger
+from tenfold.config import Settings
+from tenfold.display import dollars, number
+from tenfold.ledger import Composition, Costs, Ledger, Window
 from tenfold.money import PUSD_PER_USD, shown
 from tenfold.reviewing.price_changes import PriceChange, price_changes
 from tenfold.reviewing.quarter import Quarter
@@ -38,16 +39,54 @@ class Facts:
     """Everything a section may use; computed once, when first asked for.
 
     Args:
-        ledger: The priced log, its window being the quarter.
+        ledger: The priced log, of any window.
         plan: The document of ``tenfold levers --json``, or None.
         quarter: The quarter.
+        settings: Fiscal year, thresholds, budgets and currency.
+        window: What is read in place of the quarter.
     """
 
-    def __init__(self, ledger: Ledger, plan: Mapping[str, Any] | None, quarter: Quarter) -> None:
-        self.ledger = ledger
+    def __init__(
+        self,
+        ledger: Ledger,
+        plan: Mapping[str, Any] | None,
+        quarter: Quarter,
+        settings: Settings,
+        *,
+        window: Window | None = None,
+    ) -> None:
+        self.whole = ledger
+        self.ledger = ledger.within(window or quarter.window)
         self.plan = plan
         self.quarter = quarter
+        self.settings = settings
         self.composition = cache(self._composition)
+
+    @cached_property
+    def before(self) -> Ledger | None:
+        """The quarter before, priced; None where the log has no request in it."""
+        ledger = self.whole.within(self.quarter.previous.window)
+        return ledger if ledger.coverage.requests else None
+
+    @property
+    def previous(self) -> Quarter:
+        """The quarter before."""
+        return self.quarter.previous
+
+    def beside(self, pusd: int) -> str:
+        """Write an amount in the currency that is shown beside USD.
+
+        Args:
+            pusd: The amount.
+
+        Returns:
+            Text such as ``€ 92.00``, with the code in place of a sign; empty where no currency is set.
+        """
+        currency = self.settings.currency
+        if currency is None:
+            return ""
+        amount = Fraction(pusd, PUSD_PER_USD) * Fraction(currency.per_usd)
+        return f"{number(amount, 2)} {currency.code}"
 
     @property
     def zone(self) -> str:
@@ -104,10 +143,24 @@ class Facts:
         return self.ledger.composition(by)
 
     @cached_property
-    def price_changes(self) -> tuple[PriceChange, ...]:
-        """Price changes within the quarter, of what was used in it."""
+    def _price_changes(self) -> tuple[PriceChange, ...]:
         with self.ledger.session() as session:
             return price_changes(session)
+
+    @property
+    def price_changes(self) -> tuple[PriceChange, ...]:
+        """Price changes within the quarter, of what was used in it."""
+        return tuple(one for one in self._price_changes if one.at < self.quarter.bounds[1])
+
+    @property
+    def price_changes_ahead(self) -> tuple[PriceChange, ...]:
+        """Price changes and ends of prices after the quarter, of what was used in it."""
+        return tuple(one for one in self._price_changes if one.at >= self.quarter.bounds[1])
+
+    @cached_property
+    def costs(self) -> Costs:
+        """List, contracted and effective cost by provider and model."""
+        return self.ledger.costs(("provider", "model"))
 
     @cached_property
     def loads(self) -> Mapping[str, int]:

@@ -1,13 +1,15 @@
-"""Price changes that fell inside a window, of models and tiers that were used in it."""
+"""Price changes inside a window and after it, of models and tiers that were used in it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import NamedTuple
 
 from tenfold.ledger import Session
-from tenfold.prices.book import PriceList
+from tenfold.prices.book import FOREVER, PriceList
 from tenfold.prices.meters import meters
 
 
@@ -21,7 +23,8 @@ class PriceChange(NamedTuple):
         tier: Service tier.
         region: Price region; empty for none.
         rates: (meter, old price, new price) as text in USD per million tokens (per 1,000 calls), base band only.
-        source: Where the new price is from.
+        source: Where the new price is from; the old one's, where the price ends.
+        is_announced: It is announced, not in force yet.
     """
 
     at: datetime
@@ -31,33 +34,52 @@ class PriceChange(NamedTuple):
     region: str
     rates: tuple[tuple[str, str, str], ...]
     source: str
+    is_announced: bool = False
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the price ends and no other takes over."""
+        return not self.rates
 
 
 def price_changes(session: Session) -> tuple[PriceChange, ...]:
-    """Find the price changes of a session's window.
+    """Find the price changes of what was used in a session's window, from its start on.
 
     Args:
-        session: A priced look at a store, its window having both bounds.
+        session: A priced look at a store.
 
     Returns:
-        The changes in time order; a price that merely begins or ends is none.
+        The changes in time order, those after the window too; a price that merely begins is none.
     """
-    since, until = session.window.since or datetime.min.replace(tzinfo=UTC), session.window.until
+    since = session.window.since or datetime.min.replace(tzinfo=UTC)
     used = set(session.engine.fetch(f"select distinct price_key from {session.view_for(())}")["price_key"])
     found: dict[tuple[object, ...], PriceChange] = {}
     for key, match in session.card.matches.items():
         if key not in used:
             continue
-        for before, after in zip(match.lists, match.lists[1:], strict=False):
-            inside = since <= after.valid_from and (until is None or after.valid_from < until)
-            rates = _changed(before, after)
-            if inside and rates and before.valid_to == after.valid_from:
-                entry = after.bands[0]
-                change = PriceChange(
-                    after.valid_from, entry.provider, entry.model, entry.tier, entry.region, rates, entry.source
-                )
+        for change in (*_takeovers(match.lists), *_ends(match.lists)):
+            if change.at >= since:
                 found[change[:5]] = change
     return tuple(found[key] for key in sorted(found, key=str))
+
+
+def _takeovers(lists: Sequence[PriceList]) -> Iterator[PriceChange]:
+    for before, after in pairwise(lists):
+        rates = _changed(before, after)
+        if rates and before.valid_to == after.valid_from:
+            yield _change(after.valid_from, after, rates)
+
+
+def _ends(lists: Sequence[PriceList]) -> Iterator[PriceChange]:
+    last = max((one.valid_to for one in lists), default=FOREVER)
+    if last < FOREVER:
+        yield _change(last, next(one for one in lists if one.valid_to == last), ())
+
+
+def _change(at: datetime, of: PriceList, rates: tuple[tuple[str, str, str], ...]) -> PriceChange:
+    one = of.bands[0]
+    announced = bool(rates) and one.status == "announced"
+    return PriceChange(at, one.provider, one.model, one.tier, one.region, rates, one.source, announced)
 
 
 def _changed(before: PriceList, after: PriceList) -> tuple[tuple[str, str, str], ...]:

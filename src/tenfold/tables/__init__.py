@@ -1,8 +1,21 @@
-"""Tables: a frame in, HTML out. The only room that imports great_tables, and only inside its functions."""
+"""Tables: values in columns of a kind, and their HTML. The only room that imports great_tables, inside functions."""
 
 from tenfold.tables.by_dimension import composition
-from tenfold.tables.html import table
+from tenfold.tables.grid import EMPTY, Cell, Column, Grid, Kind, grid, text_of
+from tenfold.tables.html import to_html
 from tenfold.tables.ranked import levers
 from tenfold.tables.uncovered import unpriced
 
-__all__ = ["composition", "levers", "table", "unpriced"]
+__all__ = [
+    "EMPTY",
+    "Cell",
+    "Column",
+    "Grid",
+    "Kind",
+    "composition",
+    "grid",
+    "levers",
+    "text_of",
+    "to_html",
+    "unpriced",
+]

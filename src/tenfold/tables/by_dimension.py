@@ -7,15 +7,12 @@ from fractions import Fraction
 
 import polars as pl
 
-from tenfold.display import METER_GROUPS, absent, nothing_priced, percent, sentence
-from tenfold.money import shown
-from tenfold.tables.html import table
+from tenfold.display import METER_GROUPS, absent, nothing_priced, sentence
+from tenfold.tables.grid import EMPTY, Cell, Column, Grid, grid
 
 
-def composition(
-    frame: pl.DataFrame, by: Sequence[str], *, name: str, caption: str, top: int = 15, is_styled: bool = True
-) -> str:
-    """Write a composition as a table, dearest row first, with the total.
+def composition(frame: pl.DataFrame, by: Sequence[str], *, name: str, caption: str, top: int = 15) -> Grid:
+    """Lay a composition out as a table, dearest row first, with the total.
 
     Args:
         frame: As ``Composition.frame``: dimensions, ``requests``, ``unpriced_requests``, ``cost_pusd``,
@@ -24,13 +21,10 @@ def composition(
         name: Id of the table.
         caption: What it is.
         top: Rows to show; the rest is summed into one.
-        is_styled: Bring great_tables' own style along.
 
     Returns:
-        HTML.
-
-    Raises:
-        MissingExtraError: great_tables is not installed.
+        The table: dimensions, cost, share of the whole, the share that each group of meters has of the row's own
+        cost, requests, and those without a price where there are any.
     """
     rows = [_Row(row, by) for row in frame.rows(named=True)]
     rows.sort(key=lambda row: (-row.cost, row.names))
@@ -42,18 +36,17 @@ def composition(
     parts = [
         (key, label, meters) for key, label, meters in METER_GROUPS if any(total.meters.get(meter) for meter in meters)
     ]
-    decimals = 2 if total.cost >= 10**12 else 6
-    cells = [row.cells(total.cost, parts, decimals) for row in [*shown_rows, total]]
-    columns = [*by, "cost", "share", *(key for key, _, _ in parts), "requests", "unpriced"]
-    if not total.unpriced:
-        columns.remove("unpriced")
-    labels = {"cost": "cost (USD)", "share": "share of cost", "requests": "requests", "unpriced": "not priced"}
-    labels |= {key: label for key, label, _ in parts} | {column: column.replace("_", " ") for column in by}
+    columns = [
+        *(Column(column, column.replace("_", " ")) for column in by),
+        Column("cost", "cost (USD)", "pusd", sums=True),
+        Column("share", "share of cost", "ratio", share_of="cost"),
+        *(Column(key, label, "ratio") for key, label, _ in parts),
+        Column("requests", "requests", "count", sums=True),
+        *([Column("unpriced", "not priced", "count", sums=True)] if total.unpriced else []),
+    ]
+    cells = [row.cells(total, parts) for row in [*shown_rows, total]]
     note = f"{sentence(', '.join(label for _, label, _ in parts))}: share of the row's own cost." if parts else ""
-    text = pl.DataFrame(cells, schema=dict.fromkeys(cells[0], pl.String)).select(columns)
-    return table(
-        text, name=name, caption=caption, labels=labels, left=by, note=note, has_total=True, is_styled=is_styled
-    )
+    return grid(name, caption, columns, cells, note=note, has_total=True)
 
 
 class _Row:
@@ -65,17 +58,15 @@ class _Row:
         self.requests = _int(row["requests"])
         self.unpriced = _int(row["unpriced_requests"])
 
-    def cells(self, total: int, parts: Sequence[tuple[str, str, tuple[str, ...]]], decimals: int) -> dict[str, str]:
-        """Write the row for people; a row of which nothing is priced has no cost rather than none."""
+    def cells(self, total: _Row, parts: Sequence[tuple[str, str, tuple[str, ...]]]) -> list[Cell]:
+        """Give the row's values; a row of which nothing is priced has no cost rather than none."""
         blank = nothing_priced(self.requests, self.unpriced)
-        made = dict(zip(self.by, self.names, strict=True))
-        made["cost"] = "not priced" if blank else shown(self.cost, decimals)
-        made["share"] = "–" if blank or not total else percent(Fraction(self.cost, total), 1)
-        for key, _, meters in parts:
+        made: list[Cell] = [*self.names, "not priced" if blank else self.cost]
+        made.append(EMPTY if blank or not total.cost else Fraction(self.cost, total.cost))
+        for _, _, meters in parts:
             part = sum(self.meters.get(meter, 0) for meter in meters)
-            made[key] = percent(Fraction(part, self.cost), 1) if self.cost else "–"
-        made |= {"requests": f"{self.requests:,}", "unpriced": f"{self.unpriced:,}"}
-        return made
+            made.append(Fraction(part, self.cost) if self.cost else EMPTY)
+        return [*made, self.requests, *([self.unpriced] if total.unpriced else [])]
 
 
 def _summed(rows: Sequence[_Row], names: list[str]) -> _Row:

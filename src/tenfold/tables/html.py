@@ -1,14 +1,15 @@
-"""One way to make a table: caption, header cells with a scope, numbers to the right, ids that do not collide."""
+"""One way to write a table as HTML: caption, header cells with a scope, numbers to the right, ids of its own."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from html import escape
 
 import polars as pl
 
+from tenfold.display import shortened, visible
 from tenfold.extras import need
+from tenfold.tables.grid import Grid
 
 _STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 _OPEN = re.compile(r"<div id=\"[^\"]*\"[^>]*>")
@@ -17,27 +18,11 @@ _SPACED_ID = re.compile(r'(?<= id=)"[^"]* [^"]*"')
 _TABLE = re.compile(r"<table class=\"gt_table\"[^>]*>")
 
 
-def table(
-    frame: pl.DataFrame,
-    *,
-    name: str,
-    caption: str,
-    labels: Mapping[str, str] | None = None,
-    left: Sequence[str] = (),
-    note: str = "",
-    has_total: bool = False,
-    is_styled: bool = True,
-) -> str:
-    """Write a frame of text as an HTML table; the first column names the rows.
+def to_html(grid: Grid, *, is_styled: bool = True) -> str:
+    """Write a table as HTML; the first column names the rows.
 
     Args:
-        frame: Rows whose cells are already written for people; NULL shows as an en dash.
-        name: Id of the table; must be unique on a page.
-        caption: What the table is.
-        labels: Column to its heading, with the unit.
-        left: Columns of words, besides the first; all others are set to the right.
-        note: A line under the table.
-        has_total: The last row is a total.
+        grid: The table.
         is_styled: Bring great_tables' own style along (a notebook); a review has its own.
 
     Returns:
@@ -47,28 +32,29 @@ def table(
         MissingExtraError: great_tables is not installed.
     """
     need("great_tables", what="a table")
-    text = frame.select(pl.all().cast(pl.String).fill_null("–"))
+    name = escape(grid.name)
     html = _OPEN.sub(
-        f'<div id="{escape(name)}" class="table{" with-total" if has_total else ""}" role="region" '
-        f'aria-labelledby="{escape(name)}-caption" tabindex="0">',
-        _great_table(text, name, labels or {}, left, note),
+        f'<div id="{name}" class="table{" with-total" if grid.has_total else ""}" role="region" '
+        f'aria-labelledby="{name}-caption" tabindex="0">',
+        _great_table(grid),
         count=1,
     )
-    html = _TABLE.sub(
-        f'<table class="gt_table"><caption id="{escape(name)}-caption">{escape(caption)}</caption>', html, count=1
-    )
+    caption = f'<table class="gt_table"><caption id="{name}-caption">{escape(visible(grid.caption))}</caption>'
+    html = _TABLE.sub(lambda _: caption, html, count=1)
     html = _SPACED_ID.sub(lambda found: found[0].replace(" ", "-"), html)
     return html if is_styled else _STYLE.sub("", html)
 
 
-def _great_table(frame: pl.DataFrame, name: str, labels: Mapping[str, str], left: Sequence[str], note: str) -> str:
+def _great_table(grid: Grid) -> str:
     import great_tables as gt
 
-    first, *others = frame.columns
-    made = gt.GT(frame, id=name, rowname_col=first).tab_stubhead(label=labels.get(first, first))
-    made = made.cols_label({column: labels[column] for column in others if column in labels})
-    made = made.cols_align("left", columns=[c for c in others if c in left])
-    made = made.cols_align("right", columns=[c for c in others if c not in left])
-    if note:
-        made = made.tab_source_note(note)
+    first, *others = grid.columns
+    rows = [[shortened(visible(text)) for text in row] for row in grid.texts()]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys([one.name for one in grid.columns], pl.String), orient="row")
+    made = gt.GT(frame, id=grid.name, rowname_col=first.name).tab_stubhead(label=first.label)
+    made = made.cols_label({one.name: one.label for one in others})
+    made = made.cols_align("left", columns=[one.name for one in others if one.is_words])
+    made = made.cols_align("right", columns=[one.name for one in others if not one.is_words])
+    if grid.note:
+        made = made.tab_source_note(visible(grid.note))
     return made.as_raw_html()

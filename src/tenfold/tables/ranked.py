@@ -6,22 +6,14 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-import polars as pl
-
-from tenfold.display import dollars
-from tenfold.tables.html import table
+from tenfold.money import PUSD_PER_USD
+from tenfold.tables.grid import EMPTY, Cell, Column, Grid, grid
 
 
 def levers(
-    rows: Sequence[Mapping[str, Any]],
-    marginals: Mapping[str, str],
-    *,
-    name: str,
-    caption: str,
-    note: str = "",
-    is_styled: bool = True,
-) -> str:
-    """Write levers as a table, in the order given.
+    rows: Sequence[Mapping[str, Any]], marginals: Mapping[str, str], *, name: str, caption: str, note: str = ""
+) -> Grid:
+    """Lay levers out as a table, in the order given.
 
     Args:
         rows: Levers of a plan: ``name``, ``number``, ``label``, ``addressed_usd``, ``saving_usd{low, mid, high}``,
@@ -30,52 +22,48 @@ def levers(
         name: Id of the table.
         caption: What it is.
         note: A line under the table.
-        is_styled: Bring great_tables' own style along.
 
     Returns:
-        HTML.
-
-    Raises:
-        MissingExtraError: great_tables is not installed.
+        The table.
     """
     # cents matter only on a small bill
     decimals = 0 if any(abs(Decimal(row["addressed_usd"] or 0)) >= 1_000 for row in rows) else 2
-    cells = [
-        {
-            "lever": str(row["name"]),
-            "label": _kind(row),
-            "touches": dollars(row["addressed_usd"], decimals),
-            "saves": dollars(row["saving_usd"]["mid"], decimals) if _has_figure(row) else "–",
-            "interval": _interval(row["saving_usd"], decimals) if _has_figure(row) else "–",
-            "adds": dollars(marginals[row["name"]], decimals) if row["name"] in marginals else "not in plan",
-            "effort": "–" if row["effort_days"] is None else f"{row['effort_days']:g} d",
-            "risk": str(row["risk"] or "–"),
-            "first": str(row["first_action"] or "–").replace("`", ""),
-        }
-        for row in rows
-    ]
-    labels = {
+    amounts = {
         "touches": "touches",
         "saves": "saves alone",
-        "interval": "low to high",
+        "low": "low",
+        "high": "high",
         "adds": "adds in plan",
-        "first": "first action",
     }
-    frame = pl.DataFrame(cells, schema=dict.fromkeys(["lever", "label", *labels, "effort", "risk"], pl.String))
-    frame = frame.select("lever", "label", "touches", "saves", "interval", "adds", "effort", "risk", "first")
-    left = ("label", "risk", "first")
-    return table(frame, name=name, caption=caption, labels=labels, left=left, note=note, is_styled=is_styled)
+    columns = [
+        Column("lever", "lever"),
+        Column("label", "label"),
+        *(Column(key, label, "pusd", decimals) for key, label in amounts.items()),
+        Column("effort", "effort (days)", "number", 0),
+        Column("risk", "risk"),
+        Column("first", "first action"),
+    ]
+    return grid(name, caption, columns, [_cells(row, marginals) for row in rows], note=note)
 
 
-def _has_figure(row: Mapping[str, Any]) -> bool:
-    return row["status"] in ("ok", "excluded") or row["label"] == "ceiling"
+def _cells(row: Mapping[str, Any], marginals: Mapping[str, str]) -> list[Cell]:
+    saving: Mapping[str, str | None] = row["saving_usd"]
+    has_figure = row["status"] in ("ok", "excluded") or row["label"] == "ceiling"
+    has_ends = has_figure and saving["low"] is not None and saving["high"] is not None
+    return [
+        str(row["name"]),
+        # what kind of figure it is, or why there is none
+        str(row["label"] or EMPTY) if has_figure else str(row["status"]).replace("_", " "),
+        _pusd(row["addressed_usd"]),
+        _pusd(saving["mid"]) if has_figure else None,
+        _pusd(saving["low"]) if has_ends else None,
+        _pusd(saving["high"]) if has_ends else None,
+        _pusd(marginals[row["name"]]) if row["name"] in marginals else "not in plan",
+        row["effort_days"],
+        str(row["risk"] or EMPTY),
+        str(row["first_action"] or EMPTY).replace("`", ""),
+    ]
 
 
-def _kind(row: Mapping[str, Any]) -> str:
-    """Say what kind of figure it is, or why there is none."""
-    return str(row["label"] or "–") if _has_figure(row) else str(row["status"]).replace("_", " ")
-
-
-def _interval(saving: Mapping[str, str | None], decimals: int) -> str:
-    low, high = saving["low"], saving["high"]
-    return "–" if low is None or high is None else f"{dollars(low, decimals)} to {dollars(high, decimals)}"
+def _pusd(usd: str | None) -> int | None:
+    return None if usd is None else int(Decimal(usd) * PUSD_PER_USD)
