@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from . import settings, truth, writers
+from . import earlier, settings, truth, writers
+from .earlier import make_earlier
 from .harm import make_impossible, spoil
 from .record import Request, Source
 from .traffic import make_requests
@@ -66,7 +67,11 @@ def write_demo(out: Path, *, seed: int = 7, scale: float = 1.0) -> None:
         files[form.file] = truth.file_truth(own, harm, physical_lines=len(header) + len(lines), header=bool(header))
     facts = {"seed": seed, "scale": scale, "files": files} | truth.totals(requests)
     _write(out / "truth.json", _layout(facts).encode())
+    before = make_earlier(seed, scale)
+    rows = [writers.csv_row(earlier.COLUMNS), *map(earlier.line, before)]
+    _write(out / earlier.FILE, "\n".join(rows).encode() + b"\n")
     _write(out / "gateway.map.toml", settings.GATEWAY_MAP.encode())
+    _write(out / "budgets.csv", settings.BUDGETS.encode())
     _write(out / "assume.toml", settings.assumptions().encode())
     _write(out / "slo.toml", settings.slo().encode())
 

@@ -39,6 +39,30 @@ effort_days = 0.5
 """
 
 
+BUDGETS = """\
+owner,month,usd
+agents,2026-07,360
+agents,2026-08,400
+agents,2026-09,440
+finance,2026-07,120
+finance,2026-08,140
+finance,2026-09,160
+growth,2026-07,70
+growth,2026-08,70
+growth,2026-09,70
+platform,2026-07,110
+platform,2026-08,110
+platform,2026-09,110
+search,2026-07,20
+search,2026-08,20
+search,2026-09,25
+support,2026-07,30
+support,2026-08,30
+support,2026-09,30
+"""
+"""What each team was granted a month before the quarter began, in USD."""
+
+
 def slo() -> str:
     """Write Larkspur's service levels.
 

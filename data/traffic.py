@@ -1,10 +1,11 @@
 """Larkspur's requests: when they come, what they hold, what the provider's cache does, what goes wrong."""
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .caching import Cache
-from .company import MODELS, SHAPES, SUMMER_DAYS, SUMMER_RATE, USERS, WORKLOADS, Shape, Workload
+from .company import MODELS, SHAPES, SUMMER_DAYS, SUMMER_RATE, USERS, WORKLOADS, Model, Shape, Workload
 from .draws import PROBABILITIES, Draws, Quantiles, cumulative
 from .record import END_MS, START, Request
 
@@ -40,14 +41,30 @@ def make_requests(seed: int, scale: float) -> list[Request]:
     Returns:
         All requests, failed attempts included, by source and start; ids and lines are not set yet.
     """
+    requests = draw(WORKLOADS, MODELS, str(seed), scale)
+    return sorted(requests, key=lambda request: (request.source, request.ts_ms))
+
+
+def draw(works: Sequence[Workload], models: Mapping[str, Model], key: str, scale: float) -> list[Request]:
+    """Draw the requests of some workloads.
+
+    Args:
+        works: The workloads.
+        models: How their models answer.
+        key: Names the draws.
+        scale: Factor on the number of requests.
+
+    Returns:
+        Requests by workload, failed attempts included.
+    """
     requests: list[Request] = []
-    for number, work in enumerate(WORKLOADS):
-        draws = Draws(f"{seed}/{work.source}/{work.feature}/{work.model}")
-        cache = Cache(work, MODELS[work.model])
-        for turn in _turns(work, number, draws, scale):
+    for number, work in enumerate(works):
+        draws = Draws(f"{key}/{work.source}/{work.feature}/{work.model}")
+        cache = Cache(work, models[work.model])
+        for turn in _turns(work, models[work.model], number, draws, scale):
             cache.serve(turn.request, group=turn.group, prompt=turn.prompt, fresh=turn.fresh, long=turn.long)
             requests.extend(_outcome(turn.request, work, draws))
-    return sorted(requests, key=lambda request: (request.source, request.ts_ms))
+    return requests
 
 
 def hour_weights(shape: Shape, *, growth: float, days: tuple[int, int]) -> list[float]:
@@ -91,7 +108,7 @@ def _starts(work: Workload, draws: Draws, scale: float) -> list[int]:
     return sorted(starts)
 
 
-def _turns(work: Workload, number: int, draws: Draws, scale: float) -> list[_Turn]:
+def _turns(work: Workload, model: Model, number: int, draws: Draws, scale: float) -> list[_Turn]:
     """Draw the requests of a workload with their prompts and answers, by start."""
     turns: list[_Turn] = []
     for group, start in enumerate(_starts(work, draws, scale)):
@@ -106,7 +123,7 @@ def _turns(work: Workload, number: int, draws: Draws, scale: float) -> list[_Tur
             prompt = work.system_tokens + history + fresh
             if ts_ms >= END_MS or prompt > work.context_tokens:
                 break
-            request = _request(work, draws, ts_ms=ts_ms, fresh=fresh + history * (order == 0), output=output)
+            request = _request(work, model, draws, ts_ms=ts_ms, fresh=fresh + history * (order == 0), output=output)
             request.user, request.session, request.environment = user, session, environment
             request.api_key = f"key-{work.team}-{environment}"
             if work.tool_turns and order < length - 1:
@@ -118,9 +135,8 @@ def _turns(work: Workload, number: int, draws: Draws, scale: float) -> list[_Tur
     return sorted(turns, key=lambda turn: (turn.request.ts_ms, turn.group, turn.order))
 
 
-def _request(work: Workload, draws: Draws, *, ts_ms: int, fresh: int, output: int) -> Request:
+def _request(work: Workload, model: Model, draws: Draws, *, ts_ms: int, fresh: int, output: int) -> Request:
     """Draw one request's answer, tier and latency; `fresh` is what the provider must read anew, in tokens."""
-    model = MODELS[work.model]
     truncated = draws.chance(0.012)
     if truncated:
         output = work.output[-2]
@@ -173,7 +189,7 @@ def _outcome(request: Request, work: Workload, draws: Draws) -> list[Request]:
     if draws.chance(work.fail_ratio):
         failed = _failure(request, draws)
         given_up = draws.chance(0.2)
-        if failed.ts_ms >= 0 and not given_up:
+        if failed.ts_ms >= work.days[0] * 86_400_000 and not given_up:
             request.attempt, request.retry_of = 1, failed
             return [failed, request]
         if given_up:

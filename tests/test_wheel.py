@@ -33,7 +33,7 @@ def test_holds_prices_sql_samples_and_types(wheel):
         "tenfold/_shipped/tokens/o200k_base.tiktoken.gz",
         "tenfold/_shipped/tokens/LICENSE",
         "tenfold/store/sql/priced.sql",
-        "tenfold/reviewing/template.html.j2",
+        "tenfold/reviewing/rendering/page.html.j2",
     ):
         assert name in names, name
     assert not [name for name in names if "__pycache__" in name]

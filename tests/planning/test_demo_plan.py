@@ -1,6 +1,7 @@
 """The plan on the shipped demo logs, whose generator knows which requests can wait."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ TRUTH = json.loads((DEMO / "truth.json").read_text(encoding="utf-8"))["batch_eli
 def ledger(tmp_path_factory):
     db = tmp_path_factory.mktemp("demo") / "usage.duckdb"
     tf.load(sorted(DEMO.glob("*.gz")), db=db)
-    return tf.attribute(tf.load(DEMO / "gateway.csv", db=db, map=DEMO / "gateway.map.toml"))
+    log = tf.load(DEMO / "gateway.csv", db=db, map=DEMO / "gateway.map.toml")
+    return tf.attribute(log, since=datetime(2026, 7, 1, tzinfo=UTC), until=datetime(2026, 10, 1, tzinfo=UTC))
 
 
 def facts(plan):
@@ -35,6 +37,7 @@ def test_requests_that_can_wait(ledger):
     assert 0.48 < batch.saving.mid / batch.addressed_pusd <= 0.5
 
 
+@pytest.mark.full
 def test_the_service_levels_veto_what_is_due_in_an_hour(ledger):
     batch, found = facts(tf.plan(ledger, assume=DEMO / "assume.toml", slo=DEMO / "slo.toml"))
     rows = TRUTH["by_model_and_feature"]
@@ -47,6 +50,7 @@ def test_the_service_levels_veto_what_is_due_in_an_hour(ledger):
     assert (found["requests_moved"], found["vetoed"]) == (TRUTH["total"]["requests"] - vetoed, vetoed)
 
 
+@pytest.mark.full
 def test_caching_that_lost_money_is_named(ledger):
     plan = tf.plan(ledger)
     cache = next(one for one in plan.estimates if one.name == "prefix_cache")
