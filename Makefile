@@ -4,16 +4,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test full venv lint types layers check notebooks agreement lock bench clean
+.PHONY: demo test full venv lint types layers check notebooks notebooks-rendered lab agreement lock bench clean
 
 demo: venv
 	$(BIN)/tenfold demo --out demo-out
 
 test: venv
-	$(BIN)/python -m pytest -n 2 -m "not full"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not full"
 
 full: venv
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 venv: $(STAMP)
 
@@ -37,7 +37,14 @@ layers: venv
 	$(BIN)/lint-imports
 
 notebooks: venv
-	$(BIN)/python -m pytest tests/notebooks
+	$(BIN)/python -m pytest -n 2 tests/notebooks
+
+# What the notebooks show, for those who do not run them: notebooks/rendered/.
+notebooks-rendered: venv
+	$(BIN)/python tests/rendered_notebooks.py
+
+lab: venv
+	$(BIN)/jupyter lab notebooks
 
 check: lint types layers
 

@@ -73,6 +73,7 @@ def write_demo(out: Path, *, seed: int = 7, scale: float = 1.0) -> None:
     _write(out / "gateway.map.toml", settings.GATEWAY_MAP.encode())
     _write(out / "budgets.csv", settings.BUDGETS.encode())
     _write(out / "assume.toml", settings.assumptions().encode())
+    _write(out / "assume_2026Q2.toml", settings.assumptions(effort_days=0.1).encode())
     _write(out / "slo.toml", settings.slo().encode())
 
 

@@ -24,8 +24,11 @@ model = "gemini-2.5-flash"
 """
 
 
-def assumptions() -> str:
+def assumptions(*, effort_days: float = 0.5) -> str:
     """Write what Larkspur is ready to assume: the jobs that may wait a day.
+
+    Args:
+        effort_days: What moving them is thought to take.
 
     Returns:
         The text of `assume.toml`.
@@ -35,7 +38,7 @@ def assumptions() -> str:
 # Jobs that nobody waits for; see slo.toml for the one that is due sooner.
 [batch_api]
 where = "feature in ({names})"
-effort_days = 0.5
+effort_days = {effort_days}
 """
 
 

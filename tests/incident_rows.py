@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 
 import polars as pl
-from scipy.stats import ks_2samp
 
 from tenfold._shipped.data.incidents import COMPONENTS, incident
 
@@ -42,6 +41,8 @@ def hit(frame):
 
 def same(before, after):
     """Whether two samples may well be of one distribution (Kolmogorov-Smirnov)."""
+    from scipy.stats import ks_2samp  # slow to import
+
     return ks_2samp(before.drop_nulls().to_numpy(), after.drop_nulls().to_numpy()).pvalue > 1e-4
 
 

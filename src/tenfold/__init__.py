@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenfold.analysis.allocation import allocate
+    from tenfold.analysis.anomalies import anomalies
+    from tenfold.analysis.bridge import bridge
+    from tenfold.analysis.budgets import burn
     from tenfold.analysis.cache_breaks import cache_breaks
+    from tenfold.analysis.efficiency import efficiency
+    from tenfold.analysis.forecast import forecast
+    from tenfold.analysis.reconcile import reconcile
+    from tenfold.analysis.unit_economics import unit_economics
     from tenfold.errors import NotEvaluable, TenfoldError
+    from tenfold.export import export_focus, export_table
     from tenfold.latency import compare, diagnose
     from tenfold.ledger import Ledger, attribute
     from tenfold.ledger.many import price_many
     from tenfold.logs import Log, load, open_log
-    from tenfold.planning import Plan, plan, track
+    from tenfold.planning import Plan, plan, record, recorded, track
     from tenfold.prices import PriceBook, price_book
     from tenfold.prices.single import price
     from tenfold.reviewing import review
@@ -36,10 +44,17 @@ _HOME = {
     "TenfoldError": "tenfold.errors",
     "Usage": "tenfold.usage",
     "allocate": "tenfold.analysis.allocation",
+    "anomalies": "tenfold.analysis.anomalies",
     "attribute": "tenfold.ledger",
+    "bridge": "tenfold.analysis.bridge",
+    "burn": "tenfold.analysis.budgets",
     "cache_breaks": "tenfold.analysis.cache_breaks",
     "compare": "tenfold.latency",
     "diagnose": "tenfold.latency",
+    "efficiency": "tenfold.analysis.efficiency",
+    "export_focus": "tenfold.export",
+    "export_table": "tenfold.export",
+    "forecast": "tenfold.analysis.forecast",
     "load": "tenfold.logs",
     "on_fleet": "tenfold.serving.hosted",
     "open_log": "tenfold.logs",
@@ -47,8 +62,12 @@ _HOME = {
     "price": "tenfold.prices.single",
     "price_book": "tenfold.prices",
     "price_many": "tenfold.ledger.many",
+    "reconcile": "tenfold.analysis.reconcile",
+    "record": "tenfold.planning",
+    "recorded": "tenfold.planning",
     "review": "tenfold.reviewing",
     "track": "tenfold.planning",
+    "unit_economics": "tenfold.analysis.unit_economics",
 }
 
 __all__ = [
@@ -62,10 +81,17 @@ __all__ = [
     "TenfoldError",
     "Usage",
     "allocate",
+    "anomalies",
     "attribute",
+    "bridge",
+    "burn",
     "cache_breaks",
     "compare",
     "diagnose",
+    "efficiency",
+    "export_focus",
+    "export_table",
+    "forecast",
     "load",
     "on_fleet",
     "open_log",
@@ -73,8 +99,12 @@ __all__ = [
     "price",
     "price_book",
     "price_many",
+    "reconcile",
+    "record",
+    "recorded",
     "review",
     "track",
+    "unit_economics",
 ]
 
 

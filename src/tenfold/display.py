@@ -12,10 +12,14 @@ from zoneinfo import ZoneInfo
 from tenfold.money import PUSD_PER_USD, shown
 
 NONE = "(none)"
-# Controls but line breaks and tabs; marks of direction; zero widths (joiners of emoji stay); lone surrogates.
+# Controls but line breaks and tabs; marks of direction; zero widths and blanks (joiners of emoji stay); tags; what XML
+# cannot hold: lone surrogates and two codes that are no characters.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
+# How a line begins that names what a log does not allow.
+UNMEASURED = "not measurable, with what would tell"
 # The line of what no team owns: a dimension that is to be whole.
 UNALLOCATED = "unallocated"
 # Every meter in one column for people: the column's key, its heading, its meters. One grouping for all tables.
@@ -39,6 +43,10 @@ METER_GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ("web_search", "web_search_preview", "file_search", "maps_search", "code_session", "request"),
     ),
 )
+# How a cell begins that a spreadsheet may take for a formula (OWASP, "CSV Injection"), the full-width signs too; and
+# how one begins that was made harmless.
+FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_HARMLESS = re.compile(rf"'{FORMULA.pattern}")
 _STATUS_WORDS = {
     "usage_missing": "no usage logged",
     "usage_partial": "usage incomplete",
@@ -259,7 +267,7 @@ def small_dollars(pusd: int) -> str:
 
 
 # Long names are cut in the middle where people read; a workbook keeps them whole.
-_LONGEST = 120
+_LONGEST = 400
 
 
 def visible(text: str) -> str:
@@ -288,3 +296,27 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
         return text
     kept = longest // 2
     return f"{text[:kept]}… ({len(text) - 2 * kept} more) …{text[-kept:]}"
+
+
+def spreadsheet_safe(text: str) -> str:
+    """Keep a spreadsheet from taking a cell's text for a formula: what begins like one gets an apostrophe before it.
+
+    Args:
+        text: Any text, such as a name that a log says.
+
+    Returns:
+        The text; ``spreadsheet_text`` gives it back unchanged.
+    """
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def spreadsheet_text(cell: str) -> str:
+    """Take the apostrophe off again that ``spreadsheet_safe`` put.
+
+    Args:
+        cell: A cell of a table that was written with it.
+
+    Returns:
+        The text as it was.
+    """
+    return cell[1:] if _HARMLESS.match(cell) else cell

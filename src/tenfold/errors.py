@@ -57,6 +57,10 @@ class NotEvaluable(TenfoldError):  # noqa: N818 -- not a failure: the data at ha
     """What was asked cannot be evaluated with the data at hand (CLI exit code 3)."""
 
 
+class Unreconciled(TenfoldError):  # noqa: N818 -- a finding that a limit makes a failure
+    """The log is further off what was billed than the limit that was asked for (CLI exit code 1)."""
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """Name the nearest known word, as the tail of an error message.
 

@@ -99,6 +99,18 @@ def usd_text(pusd: int | None) -> str | None:
     return f"{sign}{whole}.{decimals}"
 
 
+def read_usd(text: str) -> int:
+    """Read an amount as ``usd_text`` wrote it.
+
+    Args:
+        text: Amount in USD, such as ``"77.43306"``.
+
+    Returns:
+        The amount in pUSD; digits beyond the twelfth decimal are dropped.
+    """
+    return int(Decimal(text).scaleb(12, WIDE))
+
+
 def shown(pusd: int, decimals: int = 2) -> str:
     """Write an amount for people: dollar sign, thousands separators, rounded half even.
 

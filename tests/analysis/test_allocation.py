@@ -163,7 +163,7 @@ class TestWhatCannotBeAllocated:
     def test_undated_requests_are_a_pool_of_their_own(self):
         made = ledger([row(team="s", ts=None), row(team="a")], price_at=datetime(2026, 6, 1, tzinfo=UTC))
         found = allocate(made, shared=["s"])
-        assert [pool[:2] for pool in found.left] == [(date(1970, 1, 1), REQUEST)]
+        assert [pool[:2] for pool in found.left] == [(None, REQUEST)]
         assert shares(found) == {"s": (1, 0, 0, 1), "a": (1, 0, 0, 1)}
 
 

@@ -109,6 +109,7 @@ def test_nothing_priced_has_no_shares(tmp_path):
     assert found.as_dict()["spend_usd"] == "0.00"
 
 
+@pytest.mark.full
 def test_a_window_in_a_zone_reads_the_same_money_as_in_utc(tmp_path):
     bounds = {"since": utc(2026, 7, 10), "until": utc(2026, 7, 11)}
     assert read(ledger_of(FIVE, tmp_path, zone="Asia/Kolkata", **bounds)).spend_pusd == usd("2.60")

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 from log_files import chat, write
+from quick import few
 
 import tenfold as tf
 from tenfold.errors import LogFormatError
@@ -78,6 +79,7 @@ def test_a_total_that_fits_no_reading_is_flagged(tmp_path):
     assert "total_mismatch" in found["flags"]
 
 
+@pytest.mark.full
 def test_b016_the_last_chunk_keeps_its_details_beside_choices(tmp_path):
     chunk = {
         "id": "c1", "object": "chat.completion.chunk", "created": 1793577600, "model": "deepseek/deepseek-v4-flash-0731",
@@ -95,6 +97,7 @@ def test_b016_the_last_chunk_keeps_its_details_beside_choices(tmp_path):
     assert usd(tf.attribute(log, tf.price_book(overlay=own))) == Decimal("0.00084618")  # 239 x 0.22 + 15,872 x 0.05
 
 
+@pytest.mark.full
 def test_b046_the_map_says_which_of_two_tiers_was_billed(tmp_path):
     row = {"at": AT, "in": 1_000_000, "out": 1_000_000, "requested": "flex", "served": "default"}
     mapping = {
@@ -164,10 +167,13 @@ def test_what_would_count_twice_is_refused_as_long_as_no_reader_knows_it(tmp_pat
 
 @pytest.mark.parametrize(
     ("delta", "right"),
-    [
-        pytest.param({"output_tokens": 15}, (25, 15), id="B076"),
-        pytest.param({"input_tokens": 25, "cache_read_input_tokens": 0, "output_tokens": 47}, (25, 47), id="B077"),
-    ],
+    few(
+        1,
+        [
+            pytest.param({"output_tokens": 15}, (25, 15), id="B076"),
+            pytest.param({"input_tokens": 25, "cache_read_input_tokens": 0, "output_tokens": 47}, (25, 47), id="B077"),
+        ],
+    ),
 )
 def test_counts_of_stream_events_are_cumulative(tmp_path, delta, right):
     first = {"id": "m", "model": "claude-opus-4-7", "usage": {"input_tokens": 25, "output_tokens": 1}}
@@ -181,6 +187,7 @@ def test_counts_of_stream_events_are_cumulative(tmp_path, delta, right):
     assert usd(tf.attribute(log)) == Decimal(right[0] * 5 + right[1] * 25) / 1_000_000
 
 
+@pytest.mark.full
 def test_b080_a_cumulative_counter_that_is_written_again(tmp_path):
     totals = [
         {"input_tokens": n - 100, "cached_input_tokens": 0, "output_tokens": 100} for n in (1000, 1000, 1000, 3300)
@@ -191,6 +198,7 @@ def test_b080_a_cumulative_counter_that_is_written_again(tmp_path):
     assert rows["input_tokens"].sum() + rows["output_tokens"].sum() == 3300
 
 
+@pytest.mark.full
 def test_snapshots_of_one_message_keep_the_last(tmp_path):
     first = message("claude-opus-4-7", {"input_tokens": 27, "output_tokens": 1}, stop_reason=None)
     last = message("claude-opus-4-7", {"input_tokens": 27, "cache_read_input_tokens": 0, "output_tokens": 47})
@@ -210,7 +218,7 @@ def test_b079_one_line_for_each_content_block_is_one_request(tmp_path):
     assert usd(tf.attribute(log)) == Decimal("0.091618")
 
 
-@pytest.mark.parametrize("name", [None, "litellm_spend"])
+@pytest.mark.parametrize("name", few(1, [None, "litellm_spend"]))
 def test_b083_one_call_in_two_spend_rows_costs_once(tmp_path, name):
     rows = [  # 8,000 tokens at $1.25 a million
         spend(1, 8000, 0, spend=0.01, litellm_call_id="call-1"),
@@ -221,11 +229,13 @@ def test_b083_one_call_in_two_spend_rows_costs_once(tmp_path, name):
     assert usd(tf.attribute(log)) == Decimal("0.01")
 
 
+@pytest.mark.full
 def test_b083_the_logged_spend_is_kept(tmp_path):
     log = loaded(tmp_path, [spend(1, 8000, 0, spend=0.01, litellm_call_id="call-1")])
     assert log.requests["cost_logged_usd"].to_list() == [Decimal("0.01")]
 
 
+@pytest.mark.full
 def test_b085_attempts_that_failed_without_usage_cost_nothing(tmp_path):
     rows = [spend(1, 0, 0, status="failure"), spend(2, 0, 0, status="failure"), spend(3, 1000, 100)]
     ledger = tf.attribute(loaded(tmp_path, rows))
@@ -245,6 +255,7 @@ def avoided(log):
     return tf.price(provider=row["provider"], model=row["model"], at=AT, usage=usage).cost_usd
 
 
+@pytest.mark.full
 def test_b086_a_hit_in_the_gateways_cache_costs_nothing(tmp_path):
     log = loaded(tmp_path, [spend(1, 1000, 200, cache_hit="True")])
     ledger = tf.attribute(log)
@@ -271,14 +282,17 @@ def test_b091_a_hit_in_a_frameworks_cache_costs_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     "row",
-    [
-        pytest.param(chat(1, prompt=0, completion=0), id="chat"),
-        pytest.param(spend(1, 0, 0, spend=0.01), id="litellm"),
-        pytest.param(
-            spend(1, 0, 0, metadata={"usage_object": {"prompt_tokens": 0, "completion_tokens": 0}}),
-            id="litellm with usage",
-        ),
-    ],
+    few(
+        1,
+        [
+            pytest.param(chat(1, prompt=0, completion=0), id="chat"),
+            pytest.param(spend(1, 0, 0, spend=0.01), id="litellm"),
+            pytest.param(
+                spend(1, 0, 0, metadata={"usage_object": {"prompt_tokens": 0, "completion_tokens": 0}}),
+                id="litellm with usage",
+            ),
+        ],
+    ),
 )
 def test_b088_zero_is_not_missing(tmp_path, row):
     ledger = tf.attribute(loaded(tmp_path, [row]))
@@ -298,7 +312,7 @@ CANCELLED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", CANCELLED)
+@pytest.mark.parametrize("row", few(1, CANCELLED))
 def test_b089_a_cancelled_stream_is_partial(tmp_path, row):
     (found,) = tf.attribute(loaded(tmp_path, [row])).frame().to_dicts()
     assert found["status"] == "cancelled"
@@ -307,10 +321,13 @@ def test_b089_a_cancelled_stream_is_partial(tmp_path, row):
 
 @pytest.mark.parametrize(
     ("at", "zone", "day", "utc_day"),
-    [
-        pytest.param("2025-01-24T20:08:00-08:00", "America/Los_Angeles", "2025-01-24", "2025-01-25", id="B100"),
-        pytest.param("2025-01-01T23:30:00Z", "Asia/Shanghai", "2025-01-02", "2025-01-01", id="B101"),
-    ],
+    few(
+        1,
+        [
+            pytest.param("2025-01-24T20:08:00-08:00", "America/Los_Angeles", "2025-01-24", "2025-01-25", id="B100"),
+            pytest.param("2025-01-01T23:30:00Z", "Asia/Shanghai", "2025-01-02", "2025-01-01", id="B101"),
+        ],
+    ),
 )
 def test_days_are_cut_in_the_report_zone(tmp_path, at, zone, day, utc_day):
     row = {
@@ -338,6 +355,7 @@ def test_b106_a_declared_tool_that_was_not_called_costs_nothing(tmp_path):
     assert usd(ledger) == Decimal("0.006")
 
 
+@pytest.mark.full
 def test_b107_searches_in_a_response_are_billed(tmp_path):
     called = [{"type": "web_search_call", "id": "ws_1", "status": "completed"}, {"type": "message"}]
     ledger = tf.attribute(loaded(tmp_path, [response("gpt-4.1", 1000, 500, tools=SEARCH, output=called)]))

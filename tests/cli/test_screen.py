@@ -4,10 +4,11 @@ import contextlib
 import io
 import json
 import shutil
-import subprocess
-import sys
+from importlib import util
 
 import pytest
+
+from tenfold import extras
 
 SMALL = {"ts": "2026-09-01T00:00:00Z", "provider": "openai", "model": "gpt-4.1", "input_tokens": 10, "output_tokens": 1}
 HOSTILE = ("[/red]b", "[bold]x[/bold]", "ops [/eu] x", "[prod] search", "a\\[b]", ":smile:")
@@ -134,22 +135,14 @@ def test_demo_leaves_a_folder_alone_that_is_not_its_own(run, tmp_path):
     assert (tmp_path / "usage.duckdb").read_text() == "mine"
 
 
-def test_demo_without_the_report_extra_says_how_to_get_the_page(tmp_path):
-    code = """
-import sys
-from importlib import util
-import tenfold.extras
-absent = ("altair", "jinja2", "great_tables", "vl_convert")
-tenfold.extras.find_spec = lambda name: None if name in absent else util.find_spec(name)
-from tenfold.cli import main
-sys.argv = ["tenfold", "demo", "--out", "d"]
-main()
-"""
-    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert "batch_api" in run.stdout
-    assert "not written" in run.stdout
-    assert "tenfold[report]" in run.stdout
+def test_demo_without_the_report_extra_says_how_to_get_the_page(run, monkeypatch):
+    absent = ("altair", "jinja2", "great_tables", "vl_convert")
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name in absent else util.find_spec(name))
+    code, out, err = run("demo", "--out", "d")
+    assert code == 0, err
+    assert "batch_api" in out
+    assert "not written" in out
+    assert "tenfold[report]" in out
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,13 @@ def test_the_fleet_has_the_keys_of_the_contract(as_json, run, db):
     assert max(map(len, out.splitlines())) <= 100
 
 
+@pytest.mark.full
 def test_the_hours_of_a_fleet_are_asked_for(as_json, db):
     assert "hourly" not in as_json("serving", "fleet", *db)["models"][0]
     assert len(as_json("serving", "fleet", *db, "--hours")["models"][0]["hourly"]) == 211
 
 
+@pytest.mark.full
 def test_a_window_beyond_the_log_is_not_billed(as_json, db):
     window = ("--from", "2026-04-01", "--to", "2026-10-01")
     made = as_json("cost", *db, *window)
@@ -120,6 +122,7 @@ def test_explain_traces_a_request_to_its_pools(as_json, run, db):
     assert "measured over modelled:" in said
 
 
+@pytest.mark.full
 def test_a_pool_of_no_logged_model_is_the_first_thing_said(run, db, tmp_path):
     wrong = fleet_file(tmp_path, pool(), pool(model="Qwen/Qwen3-32B"))
     code, _, err = run("serving", "fleet", *db[:2], "--fleet", wrong)
@@ -241,6 +244,7 @@ def test_a_template_of_a_fleet_has_every_key_and_loads(run, tmp_path):
     assert (bare.gpus, bare.commitment, bare.weights, bare.since) == (1, "on_demand", None, None)
 
 
+@pytest.mark.full
 def test_breakeven_of_hosted_traffic(as_json, run, db):
     words = ("serving", "breakeven", *db[:2], "--model", MODEL, "--gpu", "h100-sxm")
     made = as_json(*words, "--api-model", "openai/gpt-4.1")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
+from quick import few
 
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.latency.proposing import Series, around, clearest, find
@@ -54,6 +55,7 @@ def test_around_an_instant_the_shortest_length_with_enough_requests_is_taken(log
     assert found.after.text.endswith("log.duckdb@2026-09-07T12:00:00Z..2026-09-07T13:00:00Z")
 
 
+@pytest.mark.full
 def test_around_an_instant_with_few_requests_p95_will_do_or_it_is_said(log):
     few = around(log, TURN, where="output_tokens < 60")
     assert few.before.since == TURN - timedelta(hours=6)
@@ -108,7 +110,7 @@ def series(seed, *, step=None, factor=2.0, size=12_000, component="ttft"):
     return Series.of(ts, columns)
 
 
-@pytest.mark.parametrize(("seed", "component"), [(0, "ttft"), (1, "tpot"), (2, "output")])
+@pytest.mark.parametrize(("seed", "component"), few(1, [(0, "ttft"), (1, "tpot"), (2, "output")]))
 def test_a_planted_step_is_found_within_a_slice(seed, component):
     step = int(np.random.default_rng(seed).uniform(0.2, 0.8) * 12_000)
     made = series(seed, step=step, component=component)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from latency.served import SPAN, Plan, pair_of
+from quick import few
 
 from tenfold.latency.changepoints import change_points, gain_at
 from tenfold.latency.equal_load import Side, at_equal_load, pending_tokens
@@ -60,13 +61,16 @@ def test_an_event_at_the_change_is_found_and_elsewhere_is_not() -> None:
 
 @pytest.mark.parametrize(
     "after",
-    [
-        Plan(rate=0.6, columns=labelled("v2")),
-        Plan(rate=1.2, columns=labelled("v2")),
-        Plan(rate=0.6, columns=labelled("v2"), decode=lambda name, *_: 1.8 if name == "r1" else 1.0),
-        Plan(rate=0.6, columns=labelled("v2"), prefill=lambda *_: 1.04),
-        Plan(rate=0.6, columns=labelled("v2"), prefill=lambda *_: 0.6),
-    ],
+    few(
+        2,
+        [
+            Plan(rate=0.6, columns=labelled("v2")),
+            Plan(rate=1.2, columns=labelled("v2")),
+            Plan(rate=0.6, columns=labelled("v2"), decode=lambda name, *_: 1.8 if name == "r1" else 1.0),
+            Plan(rate=0.6, columns=labelled("v2"), prefill=lambda *_: 1.04),
+            Plan(rate=0.6, columns=labelled("v2"), prefill=lambda *_: 0.6),
+        ],
+    ),
     ids=["nothing", "more load", "one slow host", "a little", "better"],
 )
 def test_a_new_version_that_moved_nothing_is_innocent(after: Plan) -> None:
@@ -75,6 +79,7 @@ def test_a_new_version_that_moved_nothing_is_innocent(after: Plan) -> None:
     assert any("deployment v2 (before: v1)" in sentence for sentence in one.evidence)
 
 
+@pytest.mark.full
 def test_what_all_share_is_not_the_canarys() -> None:
     """Difference in differences: half of the replicas run the new version, and all are slower."""
 
@@ -115,6 +120,7 @@ def test_a_lower_limit_shows_in_the_wait_at_equal_load() -> None:
     assert "at the same requests under way" in one.evidence[0]
 
 
+@pytest.mark.full
 def test_a_pool_of_half_the_size_counts_once_prefixes_are_thrown_out() -> None:
     """Long before it is full of requests (I28), and no sooner."""
 
@@ -183,7 +189,9 @@ def test_a_new_replica_warms_up() -> None:
     assert [(one.kind, one.who) for one in found] == [("warm_up", "r4")]
 
 
-@pytest.mark.parametrize("events", [[(SPAN + 1500, "restart", "oom", "r1")], [(SPAN + 1500, "restart", "all", "")]])
+@pytest.mark.parametrize(
+    "events", few(1, [[(SPAN + 1500, "restart", "oom", "r1")], [(SPAN + 1500, "restart", "all", "")]])
+)
 def test_a_restart_without_warm_up_is_innocent(events: list) -> None:
     (one,) = looked(1, events=events)
     assert one.status == "innocent"
@@ -219,6 +227,7 @@ def test_scaling_down_that_hurts_is_found() -> None:
     assert one.measures["capacity_log_change"] == pytest.approx(np.log(1 - 0.5 * 0.75), abs=0.1)
 
 
+@pytest.mark.full
 def test_scaling_up_that_hurts_nobody_is_innocent() -> None:
     five = ("r0", "r1", "r2", "r3", "r4")
     (one,) = looked(1, after=Plan(replicas=five, rate=0.6, columns=labelled("v1")), events=[(SPAN, "scale", "5", "")])

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
+from quick import few
 from real_data import real
 
 from tenfold.errors import AssumptionError, LogFormatError, StoreError
@@ -165,16 +166,19 @@ def test_a_log_can_be_compared_whatever_the_models(log):
 
 @pytest.mark.parametrize(
     ("before", "after", "says"),
-    [
-        ("{log}", "{log}", "overlap (both whole)"),
-        ("{log}@..2026-09-02", "{log}@2026-09-01..2026-09-03", "overlap (both hold 2026-09-01"),
-        ("{log}@2026-09-02..2026-09-01", "{log}", "ends (2026-09-01T00:00:00+00:00) before it begins"),
-        ("{log}@yesterday..", "{log}", '--before "yesterday": write a day such as'),
-        (["{log}", "other.jsonl"], "{log}", "is a database: name it alone"),
-        ("", "{log}", "--before: names no log"),
-        ("{parquet}", "{log}@..2026-09-03", "overlap (both hold ..2026-09-03"),
-        ("{log}@2026-09-01..", "{log}@2027-01-01..", "2027-01-01..: no request lies in this window"),
-    ],
+    few(
+        1,
+        [
+            ("{log}", "{log}", "overlap (both whole)"),
+            ("{log}@..2026-09-02", "{log}@2026-09-01..2026-09-03", "overlap (both hold 2026-09-01"),
+            ("{log}@2026-09-02..2026-09-01", "{log}", "ends (2026-09-01T00:00:00+00:00) before it begins"),
+            ("{log}@yesterday..", "{log}", '--before "yesterday": write a day such as'),
+            (["{log}", "other.jsonl"], "{log}", "is a database: name it alone"),
+            ("", "{log}", "--before: names no log"),
+            ("{parquet}", "{log}@..2026-09-03", "overlap (both hold ..2026-09-03"),
+            ("{log}@2026-09-01..", "{log}@2027-01-01..", "2027-01-01..: no request lies in this window"),
+        ],
+    ),
 )
 def test_windows_that_are_none_are_refused(log, before, after, says):
     words = {"log": log, "parquet": log.with_suffix(".parquet")}
@@ -239,7 +243,7 @@ def test_real_logs_that_carry_no_diagnosis_are_refused_with_what_is_missing():
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("engine", ["vllm", "llamacpp"])
+@pytest.mark.parametrize("engine", few(1, ["vllm", "llamacpp"]))
 def test_a_benchmark_is_refused_with_its_rows_and_can_be_compared(engine):
     files = [real("bench", f"ree2raz_raw_{name}_short_c4_r1.jsonl") for name in ("sglang", engine)]
     (pair,) = read_pair(*files, any_model=True, reading_options={"map": BENCH}).pairs

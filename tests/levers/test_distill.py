@@ -79,6 +79,7 @@ def test_the_students_rates_and_charges():
     assert "Collect answers of today's model to `tagging`" in one.advice.first_action
 
 
+@pytest.mark.full
 def test_a_student_that_costs_more_than_it_saves_says_so():
     one = planned(days(10), training_usd=100)
     assert one.saving.mid == 24_000 * UUSD - round(Fraction(100 * 10**12 * 10, 90))
@@ -86,6 +87,7 @@ def test_a_student_that_costs_more_than_it_saves_says_so():
     assert "Do not train a student" in one.advice.first_action
 
 
+@pytest.mark.full
 def test_what_the_student_has_no_rate_for():
     # no cached rates: all input is uncached; media, searches and unpriced requests stay where they are
     cached = {"cache_read_tokens": 300, "cache_write_tokens": 300, "cache_write_long_tokens": 100}

@@ -23,13 +23,13 @@ from tenfold.levers.base import Assumption
 from tenfold.levers.scoring import (
     lacking_models,
     least_score,
-    model_key,
     register,
     scale_note,
     scores,
     unmatched,
 )
 from tenfold.levers.values import path
+from tenfold.prices.naming import model_key
 from tenfold.store.engines.duckdb import DuckDBEngine
 
 BOOK = tf.price_book()

@@ -58,6 +58,7 @@ def test_without_a_fleet_or_a_table_there_is_no_figure(small):
     assert verdicts(small, ASSUME) == NONE
 
 
+@pytest.mark.full
 def test_a_replica_serves_all_of_a_model_s_requests_or_none(small):
     for where, said in (("feature = 'chat'", "names 5 of 9 requests"), ("feature = 'nobody'", "")):
         found = verdicts(small, {name: {**table, "where": where} for name, table in ASSUME.items()})
@@ -67,6 +68,7 @@ def test_a_replica_serves_all_of_a_model_s_requests_or_none(small):
             assert not said or "all of them or none" in reason
 
 
+@pytest.mark.full
 def test_what_has_as_few_bits_already_stays(small):
     made = hosted(LOG, pool(weights="fp8"), hours=3)
     status, reason = verdict(made, "quantize", {"weights": "int8"})
@@ -77,6 +79,7 @@ def test_what_has_as_few_bits_already_stays(small):
         verdict(small, "quantize", {"weights": "keep"})
 
 
+@pytest.mark.full
 def test_two_kinds_of_pools_at_once_cannot_be_told_apart():
     made = hosted(LOG, pool(replicas=2), pool(gpu="a10g", replicas=2), hours=3)
     for status, reason in verdicts(made, ASSUME).values():
@@ -228,6 +231,7 @@ def test_a_week_has_intervals_and_a_projection():
     assert plan.as_dict()["plan"]["saving_usd"]["low"] is not None
 
 
+@pytest.mark.full
 def test_another_gpu_or_terms_take_listed_prices(small):
     with portfolio(small, {"procure": {"gpu": "l40s"}}, names=("procure",)) as (_, sites, _):
         how = sites.changes["procure"][0](sites.places[0], "mid")
@@ -269,6 +273,7 @@ def test_the_interval_is_that_of_what_the_log_measured():
     assert ends(Hosting(kv=KV["fp8"]), mixed) == stated(False, True) != stated(False)
 
 
+@pytest.mark.full
 def test_unpriced_and_other_requests_stay_as_they_are():
     """A model without a pool, a request without usage and an API's requests cost what they cost."""
     log = [*LOG, *rows((1,), QWEN, seconds=60), row(ts=START), {**LOG[0], "output_tokens": None, "request_id": "x"}]
@@ -313,6 +318,7 @@ def test_what_may_wait_counts_in_the_stretch_in_which_it_starts():
     assert all(late <= all_of for place in by_place for all_of, late in zip(*place, strict=True))
 
 
+@pytest.mark.full
 def test_tiers_and_regions_of_a_log_do_not_change_what_gpus_cost():
     log = rows([2, 2, 2])
     for number, one in enumerate(log):
@@ -326,6 +332,7 @@ def test_tiers_and_regions_of_a_log_do_not_change_what_gpus_cost():
         assert found == theirs.value(frozenset({"procure"})) > 0
 
 
+@pytest.mark.full
 def test_an_offer_that_is_too_dear_changes_nothing_and_autoscaling_is_asked_for_by_name():
     log = rows([2, 30, 2, 2])
     made = hosted(log, pool(replicas=20), hours=4)
@@ -344,6 +351,7 @@ def test_an_offer_that_is_too_dear_changes_nothing_and_autoscaling_is_asked_for_
     assert by_hour > fixed > 0
 
 
+@pytest.mark.full
 def test_what_needs_no_other_numbers_is_said_beside_the_saving():
     # an 8B model spread over four H100s is dear by that alone
     made = hosted(rows([3, 3, 3]), pool(gpu="h100-sxm", tp=4, replicas=2, usd="2"), hours=3)

@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from oracle import as_billed_saving, read_book
+from quick import few
 from small_logs import book, facts, ledger, look, row
 from strategies import books_and_logs
 
@@ -38,7 +39,7 @@ def estimate(made, assume=None, **options):
     return plan, next(one for one in plan.estimates if one.name == "prefix_cache")
 
 
-@pytest.mark.parametrize(("reads", "writes", "billed", "uncached", "saved"), PR_36452)
+@pytest.mark.parametrize(("reads", "writes", "billed", "uncached", "saved"), few(1, PR_36452))
 def test_litellm_36452(reads, writes, billed, uncached, saved):
     made = ledger([sonnet(reads, writes)], tf.price_book())
     found = look(LEVER, made)

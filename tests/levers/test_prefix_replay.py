@@ -203,7 +203,7 @@ def test_dollars_and_facts():
 @pytest.mark.parametrize(
     ("billed", "holds"),
     few(
-        2,
+        1,
         [
             ([(0, 2_048), (1_862, 186)], True),  # 2,048 / 1,862 is just below 1.1
             ([(0, 2_048), (1_861, 187)], False),
@@ -227,6 +227,7 @@ def test_agreement_gate(billed, holds):
         assert "--breaks" in found.advice.first_action
 
 
+@pytest.mark.full
 def test_one_feature_that_reads_less_than_it_should_is_named():
     def pair(feature, tokens, read):
         counts = ((0, tokens), (read, tokens - read))
@@ -291,6 +292,7 @@ def joint(rows, **assume):
 OUT = 100 * 15 * MICRO
 
 
+@pytest.mark.full
 def test_a_request_that_skip_removed_refreshes_nothing():
     stored = {"params_hash": "p", "status": "success", "finish_reason": "stop", "duration_ms": 1_000.0}
     rows = [t(at, 2_048, prompt_hash=prompt, **stored) for at, prompt in ((0, "a"), (200, "a"), (400, "b"))]
@@ -388,6 +390,7 @@ def test_a_cache_that_costs_what_input_costs_saves_nothing():
     assert found.advice.first_action.startswith("Leave caching as it is: this policy costs the same")
 
 
+@pytest.mark.full
 def test_rules_of_an_overlay_count(tmp_path):
     rule = (
         '[[rule]]\nprovider = "anthropic"\nmodels = ["claude-sonnet-4-5"]\ncontrol = "explicit"\nmin_tokens = 512\n'

@@ -67,6 +67,7 @@ def unbarred(rows, evals):
     return look(LEVER, ledger(rows, PRICES), {"route": {**table, "evals": evals}})
 
 
+@pytest.mark.full
 def test_a_bar_that_no_service_level_set_is_no_veto(scored):
     rows, today = (
         [asked(0), asked(1)],
@@ -81,6 +82,7 @@ def test_a_bar_that_no_service_level_set_is_no_veto(scored):
     assert "the bar is today's model's score (0.9 to 0.91), as no min_quality is stated; min_quality" in found.reason
 
 
+@pytest.mark.full
 def test_scores_without_a_bar_are_not_called_missing(scored):
     found = unbarred([asked(0), asked(1)], scored((0, 0.7), (1, 0.8)))
     assert found.status == "nothing_eligible"
@@ -89,6 +91,7 @@ def test_scores_without_a_bar_are_not_called_missing(scored):
     )
 
 
+@pytest.mark.full
 def test_names_in_the_evals_that_the_log_does_not_have(scored):
     other = row(provider="anthropic", model="claude-haiku-4-5", feature="elsewhere")
     file = scored({"feature": "taging", "score": 1}, (77, 1), (78, 1))
@@ -194,6 +197,7 @@ def test_traffic_must_be_named():
         assert reason in found.reason
 
 
+@pytest.mark.full
 def test_a_model_without_a_price(scored):
     found = found_in([asked(0)], {"to_model": "smal", "evals": scored((0, 1))})
     assert (found.status, found.applies) == ("not_measurable", False)
@@ -327,6 +331,7 @@ def test_advice_names_feature_model_and_money(scored):
     assert "`tagging`" in found.advice.undo
 
 
+@pytest.mark.full
 def test_turns_that_begin_at_one_instant_are_told_apart_by_id_not_by_their_place(scored):
     # r1, which stays, is the turn before r2: its 500 reads at 0.05 are lost, 500 x (0.5 - 0.05) = 225 of what it saves
     later = asked(2, session_id="s", ts=NOON + timedelta(minutes=1), cache_read_tokens=500)

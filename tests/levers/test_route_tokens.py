@@ -28,6 +28,7 @@ def test_measured_tokens_replace_the_ratios(scored):
     assert saved(found_in([one], {"evals": file, "token_ratio": 9, "output_ratio": 9})) == now - 540 * UUSD
 
 
+@pytest.mark.full
 def test_a_measured_cost_stands_and_no_later_lever_changes_it(scored):
     file = scored({"request_id": "r0", "score": 1, "cost_usd": 0.001}, (1, 1))
     rows, batch = [asked(0), asked(1)], {"where": "true"}
@@ -106,6 +107,7 @@ def test_a_forfeited_cache_outside_of_where_is_a_cost_of_the_lever(scored):
     assert saved(found) == (1_200 - 250 - 1_800) * UUSD
 
 
+@pytest.mark.full
 def test_without_a_session_reads_are_kept_but_not_in_the_worst_case(scored):
     rows = [asked(n, ts=NOON + timedelta(days=n), cache_read_tokens=1_000) for n in range(12)]
     (one,) = planned(rows, {"evals": scored(*((n, 1) for n in range(12)))}).estimates

@@ -175,6 +175,7 @@ def test_duplicates_at_once():
     assert (told["hits"], told["concurrent_duplicates"]) == (2, 1)
 
 
+@pytest.mark.full
 def test_a_hit_without_a_price_saves_nothing_and_lookups_are_paid_all_the_same():
     rows = [
         ask(0),
@@ -188,6 +189,7 @@ def test_a_hit_without_a_price_saves_nothing_and_lookups_are_paid_all_the_same()
     assert plan.estimates[0].alone_pusd == ONE - 5 * 7 * UUSD
 
 
+@pytest.mark.full
 def test_rule_and_classifier_fees():
     rows = [ask(0, feature="faq"), ask(10, feature="faq"), ask(20, "x", input_tokens=5), ask(30, "y", feature="chat")]
     table = {
@@ -205,6 +207,7 @@ def test_rule_and_classifier_fees():
     assert facts(found_in(rows, table))["fees_usd"] == "0.000009"
 
 
+@pytest.mark.full
 def test_a_cache_that_costs_more_than_it_saves_is_in_no_plan():
     rows = [ask(n, f"p{n}") for n in range(10)] + [ask(100, "p0")]
     plan = tf.plan(ledger(rows), assume={"skip": {**ALL, "lookup_usd": Decimal("0.001")}}, levers=(LEVER,))
@@ -280,6 +283,7 @@ def test_every_default_is_told():
     assert LEVER.rule_of_thumb.startswith("no bound: ")
 
 
+@pytest.mark.full
 def test_with_batch_a_removed_request_is_not_also_batched():
     rows = [ask(0), ask(10), ask(20, "x", is_stream=True), ask(30, "x", is_stream=True), ask(40, "y")]
     assume = {"skip": {**ALL, "lookup_usd": Decimal("0.000001")}, "batch_api": ALL}
@@ -301,6 +305,7 @@ def test_a_window_starts_cold():
     assert facts(found_in(rows, since=since))["hits"] == 1
 
 
+@pytest.mark.full
 def test_an_answer_that_took_an_hour():
     # more microseconds than 32 bits hold; stored at 2,200 s, so the second is early and the third is served
     rows = [ask(0, duration_ms=2_200_000.0), ask(2_199, duration_ms=1.0), ask(2_201)]

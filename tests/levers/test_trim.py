@@ -225,6 +225,7 @@ def test_a_range_is_told_by_its_ends():
     assert plan.levers == ("trim",)
 
 
+@pytest.mark.full
 def test_with_a_batch_the_savings_are_not_added():
     rows = [row(ts=NOON + timedelta(days=day), cache_read_tokens=500) for day in range(12)]
     assume = {

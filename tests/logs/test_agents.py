@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from log_files import SAMPLES, counted, write
+from quick import few
 
 from tenfold.errors import LogFormatError
 from tenfold.logs import READERS, detect, load
@@ -105,6 +106,7 @@ def test_import_4_a_sidechain_that_replays_is_no_request_and_one_of_its_own_is(t
         assert log.summary["rejected"] == 0
 
 
+@pytest.mark.full
 def test_one_message_id_under_two_requests_of_the_main_chain_is_two(tmp_path):
     lines = [block("msg_1", 30, request="req_1", stop="end_turn"), block("msg_1", 7, request="req_2", stop="end_turn")]
     log = load(write(tmp_path / "a.jsonl", lines))
@@ -124,6 +126,7 @@ def test_a_session_that_has_grown_is_not_counted_twice(tmp_path):
     assert again.summary["requests"] == 0
 
 
+@pytest.mark.full
 def test_lines_without_a_request_are_ignored_and_broken_ones_are_not(tmp_path):
     lines = [
         {"type": "summary", "summary": "a session", "leafUuid": "u"},
@@ -147,6 +150,7 @@ def test_lines_without_a_request_are_ignored_and_broken_ones_are_not(tmp_path):
     assert sorted(log.rejects["source_line"]) == [9, 10]
 
 
+@pytest.mark.full
 def test_a_file_of_summaries_alone_stops_no_load(tmp_path):
     file = write(tmp_path / "a.jsonl", [{"type": "summary", "summary": "a session", "leafUuid": "u"}])
     summary = load([file, SAMPLES / "claude_code_session.jsonl"]).summary
@@ -155,11 +159,14 @@ def test_a_file_of_summaries_alone_stops_no_load(tmp_path):
 
 @pytest.mark.parametrize(
     ("message", "provider"),
-    [
-        ({"id": "msg_bdrk_01"}, "bedrock"),
-        ({"id": "msg_vrtx_01"}, "vertex"),
-        ({"id": "chatcmpl-1", "model": "deepseek-v4-flash"}, None),
-    ],
+    few(
+        1,
+        [
+            ({"id": "msg_bdrk_01"}, "bedrock"),
+            ({"id": "msg_vrtx_01"}, "vertex"),
+            ({"id": "chatcmpl-1", "model": "deepseek-v4-flash"}, None),
+        ],
+    ),
 )
 def test_who_bills_a_session(tmp_path, message, provider):
     (row,) = load(
@@ -215,6 +222,7 @@ def test_b080_a_total_that_is_written_again_counts_once(tmp_path):
         assert sum(row[0] + row[2] for row in found) == 3300
 
 
+@pytest.mark.full
 def test_b080_a_fork_counts_only_what_is_its_own(tmp_path):
     parent = [
         head("parent"),
@@ -300,6 +308,7 @@ def test_events_of_codex_exec(tmp_path):
     assert (log.summary["ignored"], log.summary["merged"]) == (3, 1)
 
 
+@pytest.mark.full
 def test_import_5_a_thread_resumed_with_codex_exec_counts_once(tmp_path):
     def run(*totals):
         turns = [{"type": "turn.completed", "usage": _codex(total)} for total in totals]

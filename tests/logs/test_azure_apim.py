@@ -102,6 +102,7 @@ def test_odd_rows_are_named(tmp_path):
     assert [one["flags"] for one in found] == [["bad_count"], ["coerced"], ["dup_suspect"], ["dup_suspect"]]
 
 
+@pytest.mark.full
 def test_reloading_changes_nothing(tmp_path):
     db = tmp_path / "a.duckdb"
     log = load(SAMPLES / "azure_apim_llm_log.csv", db=db)

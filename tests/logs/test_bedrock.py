@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from log_files import SAMPLES, counted, table, write
+from quick import few
 
 import tenfold as tf
 from tenfold.logs import load
@@ -71,11 +72,14 @@ def test_a_converse_stream_logged_as_its_events(tmp_path):
 
 @pytest.mark.parametrize(
     ("model", "cost"),
-    [
-        (MODEL, "0.00045"),  # 100 x 3 + 10 x 15 per million
-        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "0.000495"),  # 1.1 times
-        ("arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "0.000495"),
-    ],
+    few(
+        1,
+        [
+            (MODEL, "0.00045"),  # 100 x 3 + 10 x 15 per million
+            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "0.000495"),  # 1.1 times
+            ("arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "0.000495"),
+        ],
+    ),
 )
 def test_profiles_and_arns_stay_and_are_priced(tmp_path, model, cost):
     log = load(write(tmp_path / "a.jsonl", [call(1, modelId=model)]))
@@ -115,6 +119,7 @@ def test_callers_tags_and_no_session_names(tmp_path):
     assert row["region"] == "us-east-1"
 
 
+@pytest.mark.full
 def test_repeats_and_broken_lines(tmp_path):
     file = write(tmp_path / "a.jsonl", [call(1), call(1), call(2, counts={"inputTokenCount": -3}), {"requestId": "x"}])
     with file.open("a") as handle:

@@ -52,11 +52,11 @@ def test_each_sample_has_at_most_one_reader_of_buckets(path):
 def test_buckets_are_no_requests(all_of_them):
     log, db = all_of_them
     assert (log.summary["requests"], log.summary["rejected"]) == (5, 0)
-    # 2 + 2 + 1 + 1, 4 charges in 3 kinds of amount, 1 + 14 measures, 10 counters
-    assert log.summary["buckets"] == len(log.buckets) == 2 + 2 + 1 + 1 + 12 + 15 + 10
-    assert open_log(db).summary["buckets"] == 43
+    # 2 + 2 + 1 + 1, 4 charges in 4 kinds of amount, 1 + 14 measures, 10 counters
+    assert log.summary["buckets"] == len(log.buckets) == 2 + 2 + 1 + 1 + 16 + 15 + 10
+    assert open_log(db).summary["buckets"] == 47
     again = load([SAMPLES / name for name in FILES], db=db)
-    assert (again.summary["buckets"], len(again.buckets)) == (0, 43)
+    assert (again.summary["buckets"], len(again.buckets)) == (0, 47)
 
 
 def test_openai_counts_are_inclusive_and_null_is_not_none(all_of_them):
@@ -100,7 +100,9 @@ def test_focus_keeps_kinds_of_amount_apart(all_of_them):
     sums = {}
     for row in rows:
         sums[row["amount_kind"]] = sums.get(row["amount_kind"], 0) + row["amount_usd"]
-    assert sums == dict.fromkeys(("list", "billed", "effective"), Decimal("33.9"))  # 1.5 + 7.5 + 2.4 + 22.5
+    assert sums == dict.fromkeys(
+        ("list", "contracted", "billed", "effective"), Decimal("33.9")
+    )  # 1.5 + 7.5 + 2.4 + 22.5
     billed = [row for row in rows if row["amount_kind"] == "billed"]
     assert {row["meter"]: int(row["quantity"]) for row in billed} == {
         "uncached_input": 500_000,
@@ -236,9 +238,9 @@ def test_parts_of_one_export_add_up_and_a_restatement_replaces(tmp_path):
         focus_file(folder, BilledCost=cost)
     (parts[1] / "f.csv").write_bytes((parts[1] / "f.csv").read_bytes() + b"\n")  # not the very same file
     log = load(parts[:2], db=tmp_path / "u.duckdb")
-    assert (len(log.buckets), log.summary["merged"]) == (6, 0)
+    assert (len(log.buckets), log.summary["merged"]) == (8, 0)
     later = load(parts[2], db=tmp_path / "u.duckdb")
-    assert (len(later.buckets), later.summary["merged"]) == (3, 6)
+    assert (len(later.buckets), later.summary["merged"]) == (4, 8)
     assert Decimal("1.4") in later.buckets["amount"].to_list()
 
 

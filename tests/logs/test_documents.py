@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from quick import few
 
 from tenfold.logs import documents, load
 from tenfold.logs.window import Window
@@ -43,7 +44,7 @@ QUICK = {"pretty list", "page", "one by one"}
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in SHAPES]
+    "name", few(1, [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in SHAPES])
 )
 def test_records_are_found_with_their_lines(tmp_path, name):
     text, lines = SHAPES[name]
@@ -58,7 +59,7 @@ def test_records_are_found_with_their_lines(tmp_path, name):
         assert load(file, db=tmp_path / "u.duckdb").summary["duplicates"] == len(lines)
 
 
-@pytest.mark.parametrize("end", range(60, 560, 110))
+@pytest.mark.parametrize("end", few(1, range(60, 560, 110)))
 def test_what_a_cut_document_holds_is_loaded_and_the_rest_is_named(tmp_path, end):
     text = json.dumps(CHATS, indent=2)
     file = tmp_path / "a.json"

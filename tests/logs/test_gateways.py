@@ -60,7 +60,7 @@ def portkey(number, **more):
 FORMATS = {"helicone": helicone, "envoy_ai_gateway": envoy, "kong_ai_proxy": kong, "portkey": portkey}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", few(2, FORMATS))
 def test_one_call_costs_the_same_through_every_gateway(tmp_path, name):
     log = load(write(tmp_path / "a.jsonl", [FORMATS[name](1)]))
     (row,) = log.requests.to_dicts()
@@ -92,7 +92,7 @@ def test_repeats_reloads_and_broken_lines(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "more"),
     few(
-        2,
+        1,
         [
             ("helicone", {"prompt_tokens": 2.5}),
             ("envoy_ai_gateway", {"genai_tokens_input": -1}),
@@ -118,13 +118,19 @@ def as_csv(file, rows):
 
 @pytest.mark.parametrize(
     ("name", "more"),
-    [
-        ("helicone", {"properties": {"team": "search"}, "cache_reference_id": None}),
-        (
-            "portkey",
-            {"metadata": {"team": "search"}, "response": {"usage": {"prompt_tokens": 1000, "completion_tokens": 100}}},
-        ),
-    ],
+    few(
+        1,
+        [
+            ("helicone", {"properties": {"team": "search"}, "cache_reference_id": None}),
+            (
+                "portkey",
+                {
+                    "metadata": {"team": "search"},
+                    "response": {"usage": {"prompt_tokens": 1000, "completion_tokens": 100}},
+                },
+            ),
+        ],
+    ),
 )
 def test_csv_says_the_same(tmp_path, name, more):
     rows = [FORMATS[name](1, **more)]
@@ -174,6 +180,7 @@ def test_envoy_lines_of_other_routes_are_left_out(tmp_path):
     assert (log.summary["requests"], log.summary["rejected"], log.summary["ignored"]) == (1, 0, 1)
 
 
+@pytest.mark.full
 def test_envoy_models_backends_and_dashes(tmp_path):
     row = one(tmp_path, envoy(1, genai_model_name_override="gpt-4o-2024-08-06", genai_backend_name="prod/my-azure/0"))
     assert (row["model"], row["model_requested"]) == ("gpt-4o-2024-08-06", "gpt-4o")
@@ -210,6 +217,7 @@ def test_kong_plugins_that_call_models_beside_the_proxy_count_apart(tmp_path):
     assert {one["source_line"] for one in found} == {1}
 
 
+@pytest.mark.full
 def test_kong_details_cache_and_failures(tmp_path):
     details = {
         "prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100, "time_to_first_token": 140,
@@ -259,6 +267,7 @@ def test_portkey_outcomes(tmp_path):
     assert (found[2]["provider"], found[2]["attempt"], found[2]["is_stream"]) == ("vertex", 2, True)
 
 
+@pytest.mark.full
 def test_tries_behind_a_gateway_are_counted_from_zero(tmp_path):
     envoys = [envoy(number, upstream_request_attempt_count=count) for number, count in enumerate([0, 1, 3, "-"])]
     log = load(write(tmp_path / "a.jsonl", envoys))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from log_files import SAMPLES, counted, table, write
+from quick import few
 
 from tenfold.logs import load
 
@@ -54,6 +55,7 @@ def test_a_stream_that_broke_off_before_its_counts(tmp_path):
     assert row["provider"] == "vertex"
 
 
+@pytest.mark.full
 def test_repeats_are_duplicates_and_reloading_changes_nothing(tmp_path):
     rows = [answer(1), answer(2), answer(1)]
     file = write(tmp_path / "a.jsonl", rows)
@@ -68,18 +70,21 @@ def test_repeats_are_duplicates_and_reloading_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("more", "right"),
-    [
-        ({}, ("google", None)),
-        ({"usageMetadata": {"promptTokenCount": 1, "trafficType": "ON_DEMAND"}}, ("vertex", "standard")),
-        pytest.param(
-            {"usageMetadata": {"promptTokenCount": 1, "trafficType": "ON_DEMAND_PRIORITY"}},
-            ("vertex", "priority"),
-            marks=pytest.mark.full,
-        ),
-        ({"usageMetadata": {"promptTokenCount": 1, "serviceTier": "flex"}}, ("google", "flex")),
-        ({"provider": "vertex_ai"}, ("vertex", None)),
-        pytest.param({"_log": {"provider": "vertex"}}, ("vertex", None), marks=pytest.mark.full),
-    ],
+    few(
+        1,
+        [
+            ({}, ("google", None)),
+            ({"usageMetadata": {"promptTokenCount": 1, "trafficType": "ON_DEMAND"}}, ("vertex", "standard")),
+            pytest.param(
+                {"usageMetadata": {"promptTokenCount": 1, "trafficType": "ON_DEMAND_PRIORITY"}},
+                ("vertex", "priority"),
+                marks=pytest.mark.full,
+            ),
+            ({"usageMetadata": {"promptTokenCount": 1, "serviceTier": "flex"}}, ("google", "flex")),
+            ({"provider": "vertex_ai"}, ("vertex", None)),
+            pytest.param({"_log": {"provider": "vertex"}}, ("vertex", None), marks=pytest.mark.full),
+        ],
+    ),
 )
 def test_who_bills_and_at_which_tier(tmp_path, more, right):
     (row,) = load(write(tmp_path / "a.jsonl", [answer(1, **more)])).requests.to_dicts()
@@ -148,6 +153,7 @@ def test_case_16_candidates_that_include_thoughts_are_told_by_the_total(tmp_path
     assert [(row["output_tokens"], row["reasoning_tokens"]) for row in found] == [(100, 60), (3999, 1939)]
 
 
+@pytest.mark.full
 def test_broken_lines_are_named(tmp_path):
     good = answer(1)
     file = write(tmp_path / "a.jsonl", [good, answer(2, prompt=-5), {"usage": {"prompt_tokens": 3}, "id": "c"}])

@@ -242,6 +242,7 @@ def test_rollups_do_not_count(tmp_path):
     assert [log.summary[name] for name in ("requests", "merged", "ignored", "rejected")] == [2, 1, 3, 0]
 
 
+@pytest.mark.full
 def test_two_instrumentations_that_disagree_are_flagged(tmp_path):
     rows = [
         observation(1, {"input": 542, "output": 235, "total": 777}),
@@ -273,6 +274,7 @@ def test_owners_and_what_became_of_it(tmp_path):
     assert (two["status"], two["is_billable"], two["team"]) == ("error", False, None)
 
 
+@pytest.mark.full
 def test_broken_lines_are_named(tmp_path):
     file = tmp_path / "a.jsonl"
     good = json.dumps(observation(1, {"input": 20, "output": -5, "total": 25}))
@@ -317,6 +319,7 @@ def test_real_traces():
     }
 
 
+@pytest.mark.full
 def test_import_rollups_over_several_levels_do_not_add_up(tmp_path):
     whole = {"input": 631, "output": 35, "total": 666}
     two = {"input": 30, "output": 3, "total": 33}

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from log_files import SAMPLES, counted, write
+from quick import few
 
 from tenfold.errors import AssumptionError, LogFormatError
 from tenfold.logs import load, open_log
@@ -157,7 +158,7 @@ IDENTITY = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("kind", few(1, ["jsonl", "csv", "parquet"]))
 def test_tenfolds_own_column_names_need_no_map(tmp_path, kind):
     file = tmp_path / f"a.{kind}"
     if kind == "jsonl":
@@ -211,6 +212,7 @@ def test_rows_without_an_id_are_kept_and_repeats_are_suspected(azure_map, tmp_pa
     assert log.summary["flagged"] == 2
 
 
+@pytest.mark.full
 def test_a_grown_export_without_ids_is_suspected_and_with_a_key_known(tmp_path):
     head, rows = "t,u,in,out\n", ["1793577600,ann,5,1\n", "1793577601,bob,6,2\n", "1793577602,,6,2\n"]
     columns = {"ts": "t", "user_id": "u", "input_tokens": "in", "output_tokens": "out"}
@@ -276,7 +278,7 @@ def test_a_maps_attempt_is_checked_and_a_readable_constant_is_stored(tmp_path):
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize(("name", "requests"), [("conv", 19366), ("code", 8819)])
+@pytest.mark.parametrize(("name", "requests"), few(1, [("conv", 19366), ("code", 8819)]))
 def test_azure_traces(name, requests, azure_map):
     file = DATA / "azure" / f"AzureLLMInferenceTrace_{name}.csv"
     if not file.is_file():

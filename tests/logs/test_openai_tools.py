@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from log_files import write
+from quick import few
 
 from tenfold.logs import load
 
@@ -37,7 +38,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("more", "right"), CALLS)
+@pytest.mark.parametrize(("more", "right"), few(2, CALLS))
 def test_calls_are_counted_from_the_output(tmp_path, more, right):
     check_calls(tmp_path, more, right, batch=False)
 

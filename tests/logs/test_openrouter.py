@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
 from log_files import chat, counted, table, write
 
 import tenfold as tf
@@ -90,6 +91,7 @@ def test_answers_with_details(tmp_path):
     assert (found["source_format"], dict(found["tags"])) == ("openrouter_chat", {"host": "OpenAI"})
 
 
+@pytest.mark.full
 def test_chunks_of_a_stream_with_ones_own_key(tmp_path):
     chunk = {**answer(1), "object": "chat.completion.chunk"}
     del chunk["usage"]
@@ -117,6 +119,7 @@ def test_an_answer_of_openai_is_not_taken_for_one(tmp_path):
     assert (found["source_format"], found["provider"]) == ("openai_chat", "openai")
 
 
+@pytest.mark.full
 def test_broken_lines_are_named(tmp_path):
     file = write(tmp_path / "a.jsonl", [record(1), record(2, native_tokens_prompt=2.5), chat(3)])
     with file.open("a") as handle:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import slow_reader
+from quick import few
 
 from tenfold.logs import load
 from tenfold.store.schema import TOKEN_COLUMNS
@@ -91,7 +92,7 @@ def test_what_ccusage_counts():
     assert found == right
 
 
-@pytest.mark.parametrize("engine", ["llamacpp", "sglang", "vllm"])
+@pytest.mark.parametrize("engine", few(1, ["llamacpp", "sglang", "vllm"]))
 def test_a_benchmarks_requests_sum_to_its_summary(engine):
     file = DATA / "bench" / f"ree2raz_raw_{engine}_short_c4_r1.jsonl"
     summary = [json.loads(line) for line in (DATA / "bench" / "ree2raz_summary.jsonl").read_text().splitlines()]

@@ -56,7 +56,7 @@ def test_a_request_of_sglang(tmp_path):
 @pytest.mark.parametrize(
     ("reason", "right"),
     few(
-        2,
+        1,
         [
             ({"type": "length", "length": 128}, ("success", "length", None)),
             ("stop", ("success", "stop", None)),
@@ -84,6 +84,7 @@ def test_broken_odd_and_foreign_lines_and_no_prompt(tmp_path):
     assert SECRET not in str(log.rejects.to_dicts()) + str(log.requests.to_dicts())
 
 
+@pytest.mark.full
 def test_loading_again_changes_nothing(tmp_path):
     db = tmp_path / "u.duckdb"
     first = write(tmp_path / "a.log", [request()])
@@ -95,7 +96,7 @@ def test_loading_again_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("metrics", "right"),
-    [
+    few(1, [
         pytest.param(
             {"arrival_time": 1793577600.5, "first_token_time": 1793577600.75, "finished_time": 1793577602.5,
              "time_in_queue": 0.02}, (250.0, 2000.0, 20.0), id="times"),
@@ -103,7 +104,7 @@ def test_loading_again_changes_nothing(tmp_path):
             {"arrival_time": 1793577600.5, "first_token_latency": 0.25, "queued_ts": 10.0, "scheduled_ts": 10.02,
              "first_token_ts": 10.25, "last_token_ts": 12.0}, (250.0, 2000.0, 20.0), id="counters"),
         pytest.param({"arrival_time": 1793577600.5}, (None, None, None), id="arrival"),
-    ],
+    ]),
 )  # fmt: skip
 def test_an_answer_of_vllm_with_its_metrics(tmp_path, metrics, right):
     line = chat(1, cached=64, model="Qwen/Qwen3-8B", metrics=metrics)

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from log_files import SAMPLES, counted, table
+from quick import few
 
 from tenfold.logs import load, sse
 
@@ -105,7 +106,7 @@ def test_azure_note_of_how_the_prompt_was_filtered_is_no_request(tmp_path):
     assert log.summary["ignored"] == 1
 
 
-@pytest.mark.parametrize("as_sse", [False, True])
+@pytest.mark.parametrize("as_sse", few(1, [False, True]))
 def test_responses_streams(tmp_path, as_sse):
     file = SAMPLES / "openai_responses_stream.jsonl"
     lines = [3 * number - 1 if as_sse else number for number in (5, 6)]

@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+import pytest
+from bills import FIVE, ledger_of, utc
 from small_logs import CUT, ledger, row
 
 import tenfold as tf
@@ -22,3 +24,11 @@ def test_prices_that_changed_inside_the_window():
 def test_levers_of_one_plan_that_get_in_each_others_way():
     assert in_each_others_way({"batch_api", "trim"}) == []
     assert "comes up to a day later" in in_each_others_way({"skip", "batch_api"})[0]
+
+
+@pytest.mark.parametrize(("until", "is_told"), [(utc(2026, 8, 1), False), (None, True)])
+def test_only_prices_that_changed_inside_the_window_are_told(tmp_path, until, is_told):
+    """The log goes on after the window, where the price falls."""
+    later = {"ts": "2026-08-02T12:00:00", "input_tokens": 100_000, "output_tokens": 100_000}
+    made = ledger_of([*FIVE, later], tmp_path, since=utc(2026, 7, 1), until=until)
+    assert any("prices changed inside" in note for note in tf.plan(made).notes) is is_told

@@ -35,6 +35,7 @@ def test_what_a_plan_promises():
     assert a_plan()["plan"]["charges_usd"] == "0.00"
 
 
+@pytest.mark.full
 def test_a_promise_kept_at_twice_the_volume():
     rows = [*days(12, LATER, service_tier="batch") * 2, *days(12, LATER, feature="chat", is_stream=True)]
     kept = track(a_plan(), ledger(rows))
@@ -44,6 +45,7 @@ def test_a_promise_kept_at_twice_the_volume():
     assert kept.as_dict()["kept_ratio"] == 1
 
 
+@pytest.mark.full
 def test_nothing_was_done():
     kept = track(a_plan(), ledger(days(12, LATER)))
     assert (kept.promised_pusd, kept.realised_pusd) == (12 * 1_500 * UUSD, 0)
@@ -95,6 +97,7 @@ def test_against_requests_held_back():
     assert [one.requests for one in kept.rows] == [12]
 
 
+@pytest.mark.full
 def test_answers_of_a_gateway_cache_count_as_requests_that_cost_nothing():
     rows = days(12, LATER, gateway_cache_hit=True)
     assert track(a_plan(), ledger(rows)).realised_pusd == 12 * 3_000 * UUSD

@@ -65,6 +65,7 @@ def test_nothing_to_save_is_an_empty_plan():
     assert all(not one.saving.mid for one in plan.estimates)
 
 
+@pytest.mark.full
 def test_the_plan_reports_the_joint_saving_and_not_the_sum():
     log = issue_log(0)
     plan = plan_of(log)

@@ -180,6 +180,7 @@ def test_idle_days_are_nobodys(own):
     assert by_day["2026-10-01"]["effective_pusd"] - by_day["2026-10-01"]["contracted_pusd"] == 72_000_000
 
 
+@pytest.mark.full
 def test_a_spend_that_was_not_reached_is_due_when_its_term_ends(own):
     text = (
         '[[commitment]]\nname = "term"\nprovider = "openai"\nusd = 10\nvalid_from = 2026-09-25\nvalid_to = 2026-10-03\n'

@@ -19,6 +19,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+from quick import few
 
 from tenfold.replay.lru import lru_hits
 from tenfold.replay.prefix import prefix_reads
@@ -148,7 +149,7 @@ OURS = {
 }
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", few(1, TRACES))
 def test_capacities(name):
     found = [digits(lru(name, capacity).token_ratio) for capacity in TABLE_CAPACITIES]
     assert found == [f"0{share}" for share in OURS[name].split()]
@@ -189,10 +190,21 @@ def test_other_definitions_without_a_limit():
 
 @pytest.mark.parametrize(
     ("name", "capacities", "shares"),
-    [
-        ("conversation", (439 * BLOCK, 3513 * BLOCK, 28_108 * BLOCK, 4 * 10**6, None), ".0454 .0766 .3364 .1806 .3981"),
-        ("synthetic", (445 * BLOCK, 3566 * BLOCK, 28_533 * BLOCK, 4 * 10**6, None), ".0583 .3206 .8339 .5367 .8627"),
-    ],
+    few(
+        1,
+        [
+            (
+                "conversation",
+                (439 * BLOCK, 3513 * BLOCK, 28_108 * BLOCK, 4 * 10**6, None),
+                ".0454 .0766 .3364 .1806 .3981",
+            ),
+            (
+                "synthetic",
+                (445 * BLOCK, 3566 * BLOCK, 28_533 * BLOCK, 4 * 10**6, None),
+                ".0583 .3206 .8339 .5367 .8627",
+            ),
+        ],
+    ),
 )
 def test_the_second_half_of_the_requests(name, capacities, shares):
     """As kvcache-simulator 0.1.3 (4.5/7.7/33.6 and 5.8/32.1/83.4 %, at most 39.8 and 86.3 %) and llmtrafficlens."""

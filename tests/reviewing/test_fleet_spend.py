@@ -22,7 +22,7 @@ def test_idle_time_is_spend_without_an_owner_and_is_named_where_it_is_left_out(t
     tiles = {tile.label: tile for block in summary.section(facts).blocks if isinstance(block, Tiles)
              for tile in block.items}  # fmt: skip
     assert tiles["spend, priced"].value == "$4.00"
-    assert tiles["spend, priced"].note.startswith("requests $2.00 and idle GPUs $2.00; ")
+    assert tiles["spend, priced"].note.startswith("2 requests: $2.00 and idle GPUs $2.00")
     assert tiles["idle GPUs"].note == "in the spend; 50 % of it"
     owned = next(line for line in scope.section(facts).blocks[0].items if line.startswith("Owned"))
     assert owned == "Owned: 50.02 % of spend; $2.00 is unallocated, of which $2.00 is idle GPUs, which no team owns."

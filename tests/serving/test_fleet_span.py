@@ -22,6 +22,7 @@ def test_requests_without_a_time_are_said_to_have_none(tmp_path):
     assert "2 self-hosted requests without a time: on no pool, so without a price" in notes
 
 
+@pytest.mark.full
 def test_a_pool_of_no_logged_model_is_warned_of_and_named(tmp_path):
     near, far = MODEL.replace("3.1", "3.2"), "deepseek-ai/DeepSeek-V3"
     with pytest.raises(NotEvaluable, match=rf'pool 1 is of "{MODEL}". Did you mean "{near}"'):
@@ -75,6 +76,7 @@ def test_idle_time_by_month_sums_to_all_of_it(tmp_path):
     assert months[min(months)] * 10 == pytest.approx(months[max(months)] * 31, rel=1e-12)
 
 
+@pytest.mark.full
 def test_idle_time_that_no_team_can_carry_stays_and_is_named(tmp_path):
     # a and b in July, nobody in August: by requests, July's idle time goes 2:1 and August's to nobody
     log = [request(60 * n, 60, team=team) for n, team in enumerate("aab")]

@@ -6,6 +6,7 @@ from importlib import resources
 import pytest
 import sqlglot
 
+from tenfold.analysis.efficiency.causes import marks_sql
 from tenfold.ledger import metering
 from tenfold.prices.meters import meters
 from tenfold.store import cells
@@ -24,6 +25,15 @@ WORDS = {
     "cells_grouped": cells.grouping_words(),
     "cells_cube": {"sums": cells.sums()},
     "cells_mixed": {"counts": cells.counts()},
+    "efficiency_sums": {"names": "team,", "marks": marks_sql()},
+    "efficiency_cache": {"names": "team,"},
+    "unit_sums": {
+        "names": "team,",
+        "grouped": "grouping(team) as all_team,",
+        "kinds": "p.output_units,",
+        "kind_sums": "sum(output_units) as output_units,",
+        "sets": "(), (month), (team)",
+    },
     "lever_rows": {"joins": "left join judged as j on b.rid = j.rid"},
 }
 

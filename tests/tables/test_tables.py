@@ -102,7 +102,7 @@ class TestAccessible:
 
     def test_caption_names_the_region(self, html):
         tags = Read(html).tags
-        assert tags[0] == ("div", {"id": "by-team", "class": "table with-total", "role": "region",
+        assert tags[0] == ("div", {"id": "by-team", "class": "table with-total", "role": "group",
                                    "aria-labelledby": "by-team-caption", "tabindex": "0"})  # fmt: skip
         assert '<caption id="by-team-caption">Cost &amp; team</caption>' in html
 
@@ -145,7 +145,7 @@ def test_levers():
     idle = lever("skip", status="no_assumption", saving_usd={"low": "0", "mid": "0", "high": "0"})
     rows = [lever("batch_api"), unknown, idle]
     text = Read(tables.to_html(tables.levers(rows, {"batch_api": "10310"}, name="t", caption="c"))).text()
-    assert text[1] == ["batch_api", "exact", "$21,050", "$10,526", "$1", "$11,000", "$10,310", "2", "low", "send x"]
+    assert text[1] == ["batch_api", "exact", "$21,050", "$10,526", "$1", "$11,000", "$10,310", "2.0", "low", "send x"]
     assert text[2] == ["trim", "exact", "–", "-$3", "–", "–", "not in plan", "–", "low", "send x"]
     # without a figure there is its status, and no saving that reads as one
     assert text[3][:5] == ["skip", "no assumption", "$21,050", "–", "–"]

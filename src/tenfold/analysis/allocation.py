@@ -20,17 +20,20 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from tenfold import config
-from tenfold.display import counted, nothing_priced, percent, small_dollars
+from tenfold.display import absent, counted, nothing_priced, percent, sentence, small_dollars
 from tenfold.errors import AssumptionError, near
 from tenfold.ledger import Composition, Ledger, grain_text
 from tenfold.money import share_out, usd_text
 from tenfold.owners import Owners, Sharing
+from tenfold.tables import Column, card, grid
 
 # Grains that are made of whole months.
 GRAINS = ("month", "quarter", "year")
+_AMOUNTS = ("direct", "shared out", "allocated", "total")
 # The line of what hangs on no request.
 IDLE = "(idle)"
-_Cell: TypeAlias = tuple[date, str | None]
+# A month (None for requests without a time) and a team.
+_Cell: TypeAlias = tuple[date | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class Allocation:
         shared_teams: Owners whose cost is shared.
         shared_pusd: Direct cost of them.
         unallocated_pusd: Direct cost of what nobody owns.
-        left: Months of which a cost could not be allocated, with it in pUSD and the reason.
+        left: Months (None: without a time) of which a cost could not be allocated, with it in pUSD and the reason.
         unpriced: Requests without a price among what was to be shared out.
         zone: Zone that months are cut in.
         charges: What the bill holds beside its requests, by the dimensions of a line without the team: pUSD, and what
@@ -85,10 +88,12 @@ class Allocation:
     shared_teams: tuple[str, ...]
     shared_pusd: int
     unallocated_pusd: int
-    left: tuple[tuple[date, int, str], ...]
+    left: tuple[tuple[date | None, int, str], ...]
     unpriced: int
     zone: str
-    charges: Mapping[tuple[date, ...], tuple[int, int]] = field(default_factory=dict[tuple[date, ...], tuple[int, int]])
+    charges: Mapping[tuple[date | None, ...], tuple[int, int]] = field(
+        default_factory=dict[tuple[date | None, ...], tuple[int, int]]
+    )
 
     @property
     def charges_pusd(self) -> int:
@@ -201,10 +206,25 @@ class Allocation:
         }[self.sharing.method]
         to = "the teams named" if self.sharing.method == "fixed" else "the other teams with requests in the month"
         said = [f"allocated: the cost of {_and(what)} to {to}, {how}, month by month ({self.zone})"]
-        said += [f"{small_dollars(pusd)} of {month:%Y-%m} is not allocated: {w}" for month, pusd, w in self.left]
+        said += [
+            f"{small_dollars(pusd)} of {grain_text('month', month) or 'requests without a time'} is not allocated: {w}"
+            for month, pusd, w in self.left
+        ]
         if self.unpriced:
             said.append(f"{counted(self.unpriced, 'request')} of it without a price: in no part")
         return said
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook who carries what, and by which method."""
+        lines = [
+            (tuple(grain_text(name, row[name]) or absent(name) for name in self.mix.by), self._line(row)[-4:])
+            for row in self.mix.ordered().rows(named=True)
+        ]
+        rows = [(*names, *amounts) for names, amounts in (*lines, *self.charge_lines())]
+        columns = [Column(name, name) for name in self.mix.by]
+        columns += [Column(name.replace(" ", "-"), f"{name} (USD)", "pusd") for name in _AMOUNTS]
+        title, *rest = map(sentence, self.sentences())
+        return card(title, rest, grid("allocation", "Who carries the bill", columns, rows))
 
 
 def allocate(
@@ -257,7 +277,7 @@ def allocate(
         key = tuple(cell[1] if name == "team" else _start(cell[0], name) for name in by)
         before = by_line.get(key, Part())
         by_line[key] = Part(before.shared_out + part.shared_out, before.allocated + part.allocated)
-    beside: dict[tuple[date, ...], tuple[int, int]] = {}
+    beside: dict[tuple[date | None, ...], tuple[int, int]] = {}
     for month, pusd in charged.items():
         key = tuple(_start(month, name) for name in by if name != "team")
         whole, out = beside.get(key, (0, 0))
@@ -292,23 +312,26 @@ def _check_names(how: Sharing, givers: Sequence[str], known: Sequence[str]) -> N
 
 def _shared_out(
     usage: Mapping[_Cell, Usage], how: Sharing, givers: Sequence[str], charged: Mapping[date, int]
-) -> tuple[dict[_Cell, Part], dict[date, int], list[tuple[date, int, str]]]:
+) -> tuple[dict[_Cell, Part], dict[date, int], list[tuple[date | None, int, str]]]:
     """Share out each month's pool, charges included; what nobody can carry stays where it is, and is named.
 
     Returns what changes by month and team, the charges that are carried by month, and what is left.
     """
     parts: dict[_Cell, Part] = {}
     carried: dict[date, int] = {}
-    left: list[tuple[date, int, str]] = []
+    left: list[tuple[date | None, int, str]] = []
     measures: dict[str, Callable[[Usage], int]] = {
         "cost": lambda one: one.cost,
         "tokens": lambda one: one.tokens,
         "requests": lambda one: one.requests,
     }
-    for month in sorted({*charged, *(month for month, _ in usage)}):
+    months = {*charged, *(month for month, _ in usage)}
+    # requests without a time are a period of their own, after the others
+    for month in sorted(months, key=lambda one: one or date.max):
         here = {team: one for (at, team), one in usage.items() if at == month}
         gives = {team: here[team].cost for team in here if _gives(team, how, givers) and here[team].cost}
-        pool = sum(gives.values()) + charged.get(month, 0)
+        beside = 0 if month is None else charged.get(month, 0)
+        pool = sum(gives.values()) + beside
         carriers = {team: one for team, one in here.items() if team is not None and team not in givers and one.requests}
         if how.method == "fixed":
             weights = _whole_weights(how.weights)
@@ -322,7 +345,8 @@ def _shared_out(
             none = f"the other teams have no {how.basis} in it" if carriers else "no other team has a request in it"
             left.append((month, pool, none))
             continue
-        carried[month] = charged.get(month, 0)
+        if month is not None:
+            carried[month] = beside
         parts |= {(month, team): Part(shared_out=cost) for team, cost in gives.items()}
         parts |= {
             (month, team): Part(allocated=part)
@@ -341,9 +365,9 @@ def _whole_weights(weights: Mapping[str, Decimal]) -> dict[str, int]:
     return {team: int(weights[team].scaleb(max(places, 0))) for team in sorted(weights)}
 
 
-def _start(month: date, grain: str) -> date:
+def _start(month: date | None, grain: str) -> date | None:
     """Take the first day of the period that a month is in."""
-    if grain == "month":
+    if month is None or grain == "month":
         return month
     return month.replace(month=1 if grain == "year" else month.month - (month.month - 1) % 3)
 

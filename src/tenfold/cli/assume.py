@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from tenfold.cli.common import Json, print_json
 from tenfold.levers import LEVERS, Assumption, Lever
 from tenfold.levers.assume import DAY_RATE_USD, HORIZON_MONTHS, plain
 
@@ -16,10 +17,27 @@ _HEAD = """\
 """
 
 
-def assume() -> None:
+def assume(json: Json = False) -> None:
     """Print an assumptions file to fill in: every lever's keys, defaults and where those come from."""
+    if json:
+        print_json({"levers": [_document(lever) for lever in sorted(LEVERS, key=lambda one: one.number)]})
+        return
     parts = [_HEAD, *(_table(lever) for lever in sorted(LEVERS, key=lambda one: one.number)), _plan()]
     sys.stdout.write("\n".join(parts))
+
+
+def _document(lever: Lever) -> dict[str, object]:
+    keys = [
+        {"name": one.name, "default": plain(one.default), "unit": one.unit, "source": one.source}
+        for one in lever.assumptions
+    ]
+    return {
+        "name": lever.name,
+        "number": lever.number,
+        "rule_of_thumb": lever.rule_of_thumb,
+        "effort_days": str(lever.effort_days),
+        "assumptions": keys,
+    }
 
 
 def _table(lever: Lever) -> str:

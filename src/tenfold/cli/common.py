@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.measure import Measurement
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from tenfold import config
+from tenfold.cli import completion
 from tenfold.errors import AssumptionError, TenfoldError
 from tenfold.prices import PriceBook, price_book
 from tenfold.prices.opening import SHIPPED
@@ -28,7 +32,10 @@ Db = Annotated[Path, typer.Option("--db", help="The database that `tenfold load`
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 From = Annotated[str | None, typer.Option("--from", metavar="D", help="First day or instant to count.")]
 To = Annotated[str | None, typer.Option("--to", metavar="D", help="Day or instant to stop before.")]
-Zone = Annotated[str | None, typer.Option("--zone", metavar="Z", help="Time zone of report days; default UTC.")]
+Zone = Annotated[
+    str | None,
+    typer.Option("--zone", metavar="Z", help="Time zone of report days; default UTC.", autocompletion=completion.zones),
+]
 Prices = Annotated[Path | None, typer.Option("--prices", metavar="DIR", help="Price files laid over the shipped ones.")]
 PricesOnly = Annotated[bool, typer.Option("--prices-only", help="Use the files of --prices alone.")]
 PriceAt = Annotated[
@@ -36,13 +43,22 @@ PriceAt = Annotated[
 ]
 
 
+class _Out(Console):
+    """A reader that has gone, such as `head`, is told to the caller instead of ending the process here."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Screen:
     """Output for people. Text is printed as it is: what a log says is never read as markup."""
 
     def __init__(self) -> None:
-        self.console = Console(highlight=False, markup=False, emoji=False)
+        self.console = _Out(highlight=False, markup=False, emoji=False)
         if not self.console.is_terminal:
-            self.console = Console(highlight=False, markup=False, emoji=False, width=_WIDTH)
+            asked = os.environ.get("COLUMNS", "")
+            width = int(asked) if asked.isdecimal() and int(asked) > 0 else _WIDTH
+            self.console = _Out(highlight=False, markup=False, emoji=False, width=width)
 
     def line(self, text: str = "", style: str | None = None) -> None:
         """Print a paragraph, wrapped at words.
@@ -82,20 +98,41 @@ class Screen:
         self.raw(" \\\n".join(lines))
 
     def table(self, table: Table) -> None:
-        """Print a table with every name whole: columns that may wrap give way, then it is wider than the screen.
+        """Print a table that fits: columns that may wrap give way, then the least needed are left out and named.
+
+        Where the needed columns alone are too wide, columns of text wrap, all but the first: its names stay whole.
 
         Args:
             table: The table.
         """
+        left_out: list[str] = []
+        for at in _spare(table):
+            if self._width_of(_without(table, left_out)) <= self.console.width:
+                break
+            left_out.append(at)
+        shown = _without(table, left_out)
+        if self._width_of(shown) > self.console.width:
+            for column in shown.columns[1:]:
+                column.no_wrap = column.justify == "right"
+        screen, self.console.width = self.console.width, max(self._width_of(shown), self.console.width)
+        self.console.print(shown, crop=False)
+        self.console.width = screen
+        if left_out:
+            names = [name for name in map(_heading, table.columns) if name in left_out]
+            wider = "a wider terminal" if self.console.is_terminal else "a larger COLUMNS"
+            self.line(
+                f"left out to fit {screen} columns: {', '.join(names)} ({wider} or --json shows them)", style="dim"
+            )
+
+    def _width_of(self, table: Table) -> int:
+        """Columns that a table takes at least, in which what may wrap has wrapped."""
         wraps = [column for column in table.columns if not column.no_wrap]
         for column in wraps:
             column.max_width = _NARROW
         wide = Measurement.get(self.console, self.console.options.update(max_width=10_000), table).maximum
         for column in wraps:
             column.max_width = None
-        screen, self.console.width = self.console.width, max(wide, self.console.width)
-        self.console.print(table, crop=False)
-        self.console.width = screen
+        return wide
 
     def said(self, rows: Iterable[tuple[str, str]]) -> None:
         """Print labelled sentences, their text in one column.
@@ -172,22 +209,79 @@ def report_zone(zone: str | None) -> str:
     return name
 
 
-def plain_table(*columns: tuple[str, bool], wraps: Iterable[str] = ()) -> Table:
+class PlainTable(Table):
+    """A table without rules that knows which of its columns are needed least."""
+
+    spare: Iterable[str] | None = None
+
+
+def plain_table(
+    *columns: tuple[str, bool], wraps: Iterable[str] = (), spare: Iterable[str] | None = None
+) -> PlainTable:
     """Make a table without rules, for terminals and pipes alike.
 
     Args:
         columns: Pairs of heading (a long one on lines of its own) and whether it is a number (right-aligned).
         wraps: Headings of columns that wrap where the table is wider than the screen.
+        spare: Headings of columns that are left out where it still is, the least needed first; without it columns of
+            numbers, the last first, but for the first of them.
 
     Returns:
         The empty table.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = PlainTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.spare = spare
     for heading, is_number in columns:
         table.add_column(
             heading, justify="right" if is_number else "left", no_wrap=heading not in wraps, overflow="fold"
         )
     return table
+
+
+def _heading(column: Column) -> str:
+    return " ".join(str(column.header).split())
+
+
+def _spare(table: Table) -> list[str]:
+    """Headings that may be left out, the least needed first."""
+    asked = table.spare if isinstance(table, PlainTable) else None
+    if asked is not None:
+        return [" ".join(name.split()) for name in asked]
+    numbers = [_heading(column) for column in table.columns if column.justify == "right"]
+    return numbers[:0:-1]
+
+
+def _without(table: Table, headings: Iterable[str]) -> Table:
+    left_out = set(headings)
+    if not left_out:
+        return table
+    kept = [column for column in table.columns if _heading(column) not in left_out]
+    made = plain_table()
+    for column in kept:
+        made.add_column(column.header, justify=column.justify, no_wrap=column.no_wrap, overflow=column.overflow)
+    cells = [list(column.cells) for column in kept]
+    for at, row in enumerate(table.rows):
+        made.add_row(*(column[at] for column in cells), style=row.style)
+    return made
+
+
+@contextmanager
+def working(what: str, *, json: bool) -> Generator[None]:
+    """Say on a terminal's standard error what is being worked on, until it is done; say nothing to pipes and scripts.
+
+    Args:
+        what: The step, such as "pricing the log".
+        json: The answer is for a script.
+
+    Yields:
+        Nothing.
+    """
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    if json or not console.is_interactive:
+        yield
+        return
+    with console.status(Text(what)):
+        yield
 
 
 def fail(error: TenfoldError | OSError, code: int) -> None:

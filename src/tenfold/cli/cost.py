@@ -16,6 +16,7 @@ from tenfold import display, logs
 from tenfold.analysis import composition as reading
 from tenfold.analysis.allocation import Allocation
 from tenfold.analysis.allocation import allocate as to_teams
+from tenfold.cli import completion
 from tenfold.cli.common import (
     Db,
     From,
@@ -31,6 +32,7 @@ from tenfold.cli.common import (
     plain_table,
     print_json,
     report_zone,
+    working,
 )
 from tenfold.cli.serving_fleet import FleetFile, fleet_line, laid_on, span_of
 from tenfold.errors import AssumptionError, NotEvaluable, near
@@ -43,6 +45,7 @@ from tenfold.serving.hosted import PROVIDER, HostedLedger
 
 _AS_SET = "toml"  # the method that the settings name
 _ALLOCATED = ("direct", "shared_out", "allocated", "total")
+_HEAVIEST = ("cache write", "cache read", "uncached in", "output")  # columns that a narrow screen keeps longest
 _NAMED = 4  # groups without a price that are named on the screen; --json has all
 _SWEPT_AT_MOST = 2_000_000  # requests; the concurrency sweep takes seconds beyond, and the review has it
 
@@ -50,7 +53,13 @@ _SWEPT_AT_MOST = 2_000_000  # requests; the concurrency sweep takes seconds beyo
 def cost(
     db: Db,
     by: Annotated[
-        str, typer.Option("--by", metavar="A,B", help="Columns to group by, or day, week, month, quarter.")
+        str,
+        typer.Option(
+            "--by",
+            metavar="A,B",
+            help="Columns to group by, or day, week, month, quarter.",
+            autocompletion=completion.columns,
+        ),
     ] = "",
     from_: From = None,
     to: To = None,
@@ -94,7 +103,8 @@ def cost(
     )
     ledger = laid_on(ledger, fleet)
     allocated = None if allocate is None else _allocated(ledger, columns, allocate)
-    mix = ledger.composition(columns) if allocated is None else allocated.mix
+    with working("pricing the log", json=json):
+        mix = ledger.composition(columns) if allocated is None else allocated.mix
     if not mix.frame["rows_seen"].sum() and not ledger.charges_pusd:
         raise NotEvaluable(_empty(ledger))
     if json:
@@ -342,6 +352,7 @@ def _table(ledger: Ledger, mix: Composition, costs: Costs | None) -> Table:
         *((("effective", True),) if costs else ()),
         ("share", True),
         *((heading, True) for heading in groups),
+        spare=[*(heading for heading in reversed(groups) if heading not in _HEAVIEST), "requests", *_HEAVIEST],
     )
     effective = (
         {}

@@ -12,15 +12,18 @@ import typer
 from tenfold import logs, reviewing
 from tenfold.cli import cost, levers
 from tenfold.cli.common import Json, Screen, print_json
+from tenfold.config import Settings
 from tenfold.errors import AssumptionError
 from tenfold.extras import MissingExtraError
 from tenfold.ledger import attribute
-from tenfold.planning import plan
+from tenfold.planning import plan, record
 from tenfold.prices import price_book
 from tenfold.reviewing import quarter_bounds
 from tenfold.slo import Slo
 
 QUARTER = "2026Q3"
+# Its plan is recorded as if made on its last day, so that the review can say what came of it.
+_BEFORE = "2026Q2"
 _MARKER = ".tenfold-demo"
 
 
@@ -38,12 +41,16 @@ def demo(
     native = sorted(str(path) for path in folder.glob("*.gz"))
     logs.load(native, db=db)
     log = logs.load([str(folder / "gateway.csv")], db=db, map=folder / "gateway.map.toml")
+    since, until = quarter_bounds(_BEFORE, "UTC")
+    before = attribute(log, book, since=since, until=until)
+    record(plan(before, assume=folder / "assume_2026Q2.toml"), log, _BEFORE, at=until)
     since, until = quarter_bounds(QUARTER, "UTC")
     ledger = attribute(log, book, since=since, until=until)
     found = plan(ledger, assume=folder / "assume.toml", slo=Slo.load(folder / "slo.toml"))
     page = out_dir / "review.html"
     try:
-        reviewing.review(ledger, found, quarter=QUARTER).save(page)
+        settings = Settings(budgets=str(folder / "budgets.csv"))
+        reviewing.review(ledger, found, quarter=QUARTER, settings=settings).save(page)
         written, missing = str(page), ""
     except MissingExtraError as error:
         written, missing = None, str(error)

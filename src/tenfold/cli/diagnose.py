@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tenfold import logs
-from tenfold.cli.common import Json, Screen, Zone, instant, print_json, report_zone, shell
+from tenfold.cli import completion
+from tenfold.cli.common import Json, Screen, Zone, instant, print_json, report_zone, shell, working
 from tenfold.cli.load import constants
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.extras import need
@@ -65,7 +66,13 @@ Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="What the lines of a log file cannot say.")
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Reader of log files; default: by content.")
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Reader of log files; default: by content.",
+        autocompletion=completion.formats,
+    ),
 ]
 
 
@@ -88,7 +95,8 @@ def diagnose(
         return
     proposal = None
     if db is not None:
-        proposal = _proposal(db, instant(around, local, "--around"), where)
+        with working("looking for the windows", json=json):
+            proposal = _proposal(db, instant(around, local, "--around"), where)
         if proposal is None:
             _tell_calm(db, where, json=json)
             return
@@ -96,10 +104,12 @@ def diagnose(
     from tenfold.latency.windows import read_pair
 
     windows = _specs(before, after) if proposal is None else (proposal.before, proposal.after)
-    pairs = read_pair(
-        *windows, where=where, events=events, hosts=hosts, metrics=metrics, zone=local, reading_options=reading
-    )
-    found = answers_of(pairs.pairs, pairs.mix, pairs.notes)
+    with working("reading the windows", json=json):
+        pairs = read_pair(
+            *windows, where=where, events=events, hosts=hosts, metrics=metrics, zone=local, reading_options=reading
+        )
+    with working("going through the seven steps", json=json):
+        found = answers_of(pairs.pairs, pairs.mix, pairs.notes)
     texts = _specs(before, after) if proposal is None else ([proposal.before.text], [proposal.after.text])
     options: dict[str, Sequence[str] | str | Path | None] = {
         "--before": texts[0], "--after": texts[1], "--where": where, "--events": events, "--hosts": hosts,

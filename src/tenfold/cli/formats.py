@@ -28,7 +28,7 @@ def formats(columns: Columns = False, json: Json = False) -> None:
         return
     for becomes in ("requests", "usage_buckets"):
         screen.line(f"into {becomes}", style="bold")
-        table = plain_table(("format", False), ("comes as", False), ("carries", False))
+        table = plain_table(("format", False), ("comes as", False), ("carries", False), wraps=("comes as", "carries"))
         for one in (one for one in found if one["becomes"] == becomes):
             table.add_row(one["name"], ", ".join(one["containers"]), ", ".join(one["carries"]))
         screen.table(table)
@@ -45,7 +45,7 @@ def formats(columns: Columns = False, json: Json = False) -> None:
 
 
 def _show_columns(screen: Screen) -> None:
-    table = plain_table(*((key, False) for key in _KEYS))
+    table = plain_table(*((key, False) for key in _KEYS), wraps=("meaning",))
     group = ""
     for one in columns_to_fill():
         table.add_row("" if one["group"] == group else one["group"], *(one[key] for key in _KEYS[1:]))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json as json_reader
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -27,12 +26,26 @@ from tenfold.cli.common import (
     plain_table,
     print_json,
     report_zone,
+    working,
+)
+from tenfold.cli.levers_recorded import (
+    Control,
+    ListRecorded,
+    Record,
+    Replace,
+    Track,
+    as_key,
+    check_options,
+    hold,
+    kept,
+    list_recorded,
+    show_kept,
 )
 from tenfold.cli.serving_fleet import FleetFile, laid_on
-from tenfold.errors import AssumptionError, NotEvaluable
+from tenfold.errors import AssumptionError, NotEvaluable, StoreError
 from tenfold.ledger import attribute
-from tenfold.money import PUSD_PER_USD, usd_text
-from tenfold.planning import Plan, plan, tracking
+from tenfold.money import PUSD_PER_USD
+from tenfold.planning import Plan, plan, recording
 from tenfold.planning.repairing import with_breaks
 from tenfold.slo import Slo
 
@@ -41,14 +54,6 @@ SloFile = Annotated[
     Path | None, typer.Option("--slo", metavar="FILE", help="Service levels (TOML) that a plan must keep.")
 ]
 
-Track = Annotated[
-    Path | None,
-    typer.Option("--track", metavar="PLAN", help="Hold an earlier plan (its --json, saved) against this log."),
-]
-Control = Annotated[
-    str | None,
-    typer.Option("--control", metavar="SQL", help="With --track: the requests that were held back, as a predicate."),
-]
 Breaks = Annotated[
     bool,
     typer.Option(
@@ -73,16 +78,24 @@ def levers(
     prices_only: PricesOnly = False,
     track: Track = None,
     control: Control = None,
+    record: Record = None,
+    replace: Replace = False,
+    recorded: ListRecorded = False,
     breaks: Breaks = False,
     fleet: FleetFile = None,
     json: Json = False,
 ) -> None:
     """Estimate every lever on this log, leave out what the SLO forbids, and rank the plan that is left."""
+    check_options(record=record, replace=replace, is_list=recorded, track=track)
     if breaks and track is not None:
         raise AssumptionError("--breaks is about this log alone: leave it out with --track")
+    log = logs.open_log(db)
+    if recorded:
+        list_recorded(log, json=json)
+        return
     local = report_zone(zone)
     ledger = attribute(
-        logs.open_log(db),
+        log,
         book_of(prices, only=prices_only),
         since=instant(from_, local, "--from"),
         until=instant(to, local, "--to"),
@@ -90,70 +103,30 @@ def levers(
     )
     ledger = laid_on(ledger, fleet)
     if track is not None:
-        kept = tracking.track(_document(track), ledger, control=control)
-        if json:
-            print_json(kept.as_dict())
-        else:
-            show_tracked(Screen(), kept)
+        hold(log, ledger, track, control, json=json)
         return
-    found = plan(ledger, assume=assume, slo=Slo.load(slo) if slo else None)
+    if record is not None:
+        recording.check_free(log, record, replace=replace)
+    with working("estimating the levers", json=json):
+        found = plan(ledger, assume=assume, slo=Slo.load(slo) if slo else None)
     broken = cache_breaks(ledger) if breaks else None
     if broken is not None:
         found = with_breaks(found, broken)
+    entry = kept(log, found, record, replace=replace) if record is not None and found.is_evaluable else None
     if json:
-        print_json({**found.as_dict(), **({} if broken is None else {"cache_breaks": broken.as_dict()})})
+        beside = {} if broken is None else {"cache_breaks": broken.as_dict()}
+        print_json({**found.as_dict(), **beside, **as_key(entry)})
     else:
         screen = Screen()
         show(screen, found)
         if broken is not None:
             show_breaks(screen, broken)
+        show_kept(screen, entry)
+    if isinstance(entry, StoreError):
+        raise StoreError(f"the plan above was not recorded: {entry}") from entry
     if not found.is_evaluable:
-        raise NotEvaluable("no lever can be measured on this log; each says which column it misses")
-
-
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        found = json_reader.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise AssumptionError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise AssumptionError(f"{path}: not JSON: {error}. Save a plan with: tenfold levers --json > PLAN") from error
-    if not isinstance(found, dict):
-        raise AssumptionError(f"{path}: not a plan. Save one with: tenfold levers --json > PLAN")
-    return cast("dict[str, Any]", found)
-
-
-def show_tracked(screen: Screen, kept: tracking.Tracked) -> None:
-    """Print what was promised and what was realised.
-
-    Args:
-        screen: Where to print.
-        kept: The plan's promise against this log.
-    """
-    document = kept.as_dict()
-    realised = document["realised_usd"]
-    ends = "" if realised["low"] is None else f" [{_dollars(realised['low'])} to {_dollars(realised['high'])}]"
-    promised = f"Promised {_dollars(document['promised_usd'])} for these requests"
-    screen.line(f"{promised}, realised {_dollars(realised['mid'])}{ends} ({kept.label}).")
-    screen.line(f"Baseline: {kept.baseline}.")
-    if kept.price_change_pusd:
-        fell = "took off" if kept.price_change_pusd > 0 else "added"
-        screen.line(f"Changed prices {fell} {_dollars(usd_text(abs(kept.price_change_pusd)))} more: in neither figure.")
-    screen.line()
-    table = plain_table(
-        ("feature", False), ("requests", True), ("cost", True), ("would have cost", True), ("promised", True),
-        ("realised", True),
-    )  # fmt: skip
-    for row in document["features"]:
-        table.add_row(
-            row["feature"] or "(none)", f"{row['requests']:,}", _dollars(row["cost_usd"]),
-            _dollars(row["expected_usd"]), _dollars(row["promised_usd"]), _dollars(row["realised_usd"]),
-        )  # fmt: skip
-    screen.table(table)
-    for feature in kept.unseen:
-        screen.line(f"Not in this log: {feature}")
-    for note in kept.notes:
-        screen.line(f"Note: {note}")
+        left = "" if record is None else ", so nothing was recorded"
+        raise NotEvaluable(f"no lever can be measured on this log{left}; each says which column it misses")
 
 
 def show(screen: Screen, found: Plan) -> None:
@@ -169,6 +142,7 @@ def show(screen: Screen, found: Plan) -> None:
     table = plain_table(
         ("#", True), ("lever", False), ("label", False), ("touches", True), ("saves alone\n[low mid high]", True),
         ("adds\nin plan", True), ("effort", True), ("risk", False), wraps=("label",),
+        spare=("effort", "touches", "risk", "adds in plan"),
     )  # fmt: skip
     adds = {step["name"]: step["marginal_usd"] for step in document["plan"]["roadmap"]}
     # a range of large sums goes below its middle, so that the table fits a screen

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 
 from tenfold import display, logs
+from tenfold.cli import completion
 from tenfold.cli.common import Db, Json, Screen, plain_table, print_json
 from tenfold.errors import AssumptionError
 from tenfold.logs.owning import owner_state
@@ -37,7 +38,13 @@ def load(
     ],
     db: Db,
     format: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", help="Reader to use; default: by content.")
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Reader to use; default: by content.",
+            autocompletion=completion.formats,
+        ),
     ] = None,
     map: Annotated[
         Path | None, typer.Option("--map", metavar="FILE", help="Map (TOML) of a file's own columns.")
@@ -103,9 +110,18 @@ def _show(done: logs.Log, db: Path, *, keep_text: bool) -> None:
     if note := owner_state(done.store).note:
         screen.line(note, style="yellow")
     if buckets and not summary["requests"] + summary["duplicates"]:
-        screen.line("next, in Python: tenfold.open_log(DB).buckets; they are no requests, and cost counts none of them")
+        first = "" if _has_requests(done) else "load the requests too, then: "
+        screen.line(
+            f"next: {first}tenfold reconcile --db {db}; or, in Python, tenfold.open_log(DB).buckets; they are no "
+            "requests, and cost counts none of them"
+        )
         return
     screen.line(f"next: tenfold cost --db {db} --by model", style="dim")
+
+
+def _has_requests(done: logs.Log) -> bool:
+    with done.store.reading() as connection:
+        return bool(connection.execute("SELECT 1 FROM requests LIMIT 1").fetchall())
 
 
 def _show_odd(done: logs.Log, screen: Screen, *, keep_text: bool) -> None:

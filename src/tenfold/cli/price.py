@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from tenfold.cli import completion
 from tenfold.cli.common import Json, Prices, PricesOnly, Screen, book_of, plain_table, print_json
 from tenfold.errors import NotEvaluable, UsageError
 from tenfold.money import usd_text
@@ -18,8 +19,18 @@ _EXAMPLE = 'Write for example {"input_tokens": 1000, "output_tokens": 200}'
 
 
 def price(
-    provider: Annotated[str, typer.Option("--provider", metavar="P", help="Who bills.", show_default=False)],
-    model: Annotated[str, typer.Option("--model", metavar="M", help="Model id as served.", show_default=False)],
+    provider: Annotated[
+        str,
+        typer.Option(
+            "--provider", metavar="P", help="Who bills.", show_default=False, autocompletion=completion.providers
+        ),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model", metavar="M", help="Model id as served.", show_default=False, autocompletion=completion.models
+        ),
+    ],
     at: Annotated[
         str, typer.Option("--at", metavar="T", help="Day or instant (with a zone) of the call.", show_default=False)
     ],

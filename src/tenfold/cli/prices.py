@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tenfold.cli import prices_diff, prices_import, prices_reprice
+from tenfold.cli import completion, prices_diff, prices_import, prices_reprice
 from tenfold.cli.common import Json, Prices, PricesOnly, Screen, book_of, plain_table, print_json
 from tenfold.errors import NotEvaluable, near
 from tenfold.money import usd_text
@@ -41,8 +41,11 @@ def check(prices: Prices = None, prices_only: PricesOnly = False, json: Json = F
 
 @app.command("show")
 def show(
-    model: Annotated[str, typer.Argument(help="Model id.", show_default=False)],
-    provider: Annotated[str | None, typer.Option("--provider", metavar="P", help="Only this provider.")] = None,
+    model: Annotated[str, typer.Argument(help="Model id.", show_default=False, autocompletion=completion.models)],
+    provider: Annotated[
+        str | None,
+        typer.Option("--provider", metavar="P", help="Only this provider.", autocompletion=completion.providers),
+    ] = None,
     prices: Prices = None,
     prices_only: PricesOnly = False,
     json: Json = False,
@@ -67,7 +70,12 @@ def _show(rows: list[tuple[PriceList, Entry]], today: datetime) -> None:
         used = [(i, m) for i, m in enumerate(meters()) if any(entry.rates[i] is not None for _, entry in own)]
         facts = [_facts(one, entry) for one, entry in own]
         shown = [name for name in facts[0] if name == "tier" or any(fact[name] for fact in facts)]
-        table = plain_table(*((name, name == "above") for name in shown), *((m.price, True) for _, m in used))
+        rates = [m.price for _, m in used]
+        table = plain_table(
+            *((name, name == "above") for name in shown),
+            *((name, True) for name in rates),
+            spare=[name for name in reversed(rates) if name not in _MAIN],
+        )
         for fact, (one, entry) in zip(facts, own, strict=True):
             style = None if one.valid_from <= today < one.valid_to else "dim"
             table.add_row(*(fact[name] for name in shown), *(_rate(entry, i, m.per) for i, m in used), style=style)
@@ -99,6 +107,7 @@ def _facts(one: PriceList, entry: Entry) -> dict[str, str]:
     }
 
 
+_MAIN = ("input", "output")  # rates that a narrow screen keeps
 _UNITS = {
     "web_search": "searches per 1,000", "web_search_preview": "searches per 1,000", "file_search": "searches per 1,000",
     "maps_search": "searches per 1,000", "request": "request per 1,000", "page": "page per 1,000",

@@ -23,6 +23,7 @@ from tenfold.latency.amounts import (
 from tenfold.latency.answers import COMPONENTS, Cause, Diagnosis, Shift
 from tenfold.latency.facts import SLICES
 from tenfold.latency.kinds import STEPS
+from tenfold.tables import framed
 
 # Share of requests without an answer from which it is said beside their number.
 _FAILED = 0.005
@@ -126,21 +127,20 @@ def as_html(one: Diagnosis) -> str:
         one: The diagnosis.
 
     Returns:
-        HTML without a style of its own.
+        HTML in the frame that all results have.
     """
     texts = told(one)
     lines = [*texts.shifts, *([texts.split] if texts.split else [])]
-    return "".join(
-        (
-            f"<p><b>{escape(texts.answer)}</b></p>",
-            f"<p>{'<br>'.join(escape(f'{label}: {text}') for label, text in texts.windows)}</p>",
-            f"<p>{escape(texts.heed)}</p>" if texts.heed else "",
-            f"<p>{'<br>'.join(map(escape, lines))}</p>" if lines else "",
-            *(_cause_html(cause) for cause in texts.causes),
-            f"<p>{'<br>'.join(escape(f'{label}: {text}') for label, text in texts.rest)}</p>" if texts.rest else "",
-            f"<p>measure: {escape('; '.join(texts.next))}</p>" if texts.next else "",
-        )
+    parts = (
+        f"<p><b>{escape(texts.answer)}</b></p>",
+        f"<p>{'<br>'.join(escape(f'{label}: {text}') for label, text in texts.windows)}</p>",
+        f"<p>{escape(texts.heed)}</p>" if texts.heed else "",
+        f"<p>{'<br>'.join(map(escape, lines))}</p>" if lines else "",
+        *(_cause_html(cause) for cause in texts.causes),
+        f"<p>{'<br>'.join(escape(f'{label}: {text}') for label, text in texts.rest)}</p>" if texts.rest else "",
+        f"<p>measure: {escape('; '.join(texts.next))}</p>" if texts.next else "",
     )
+    return framed("".join(parts))
 
 
 def _cause_html(cause: CauseSaid) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from tenfold import display, tables
 from tenfold.display import UNALLOCATED, nothing_priced
 from tenfold.ledger.charges import Charge
 from tenfold.ledger.costs import Costs, costs
@@ -39,6 +40,9 @@ __all__ = [
     "check_dimensions",
     "grain_text",
 ]
+
+# Rows that a notebook shows: of groups, and of days, weeks or months.
+_GROUPS, _TIMES = 15, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,22 @@ class Composition:
         return pl.DataFrame(made).with_columns(cost_usd=pl.Series(cost, dtype=pl.Decimal(38, 12)))
 
     def _repr_html_(self) -> str:
-        return self.usd()._repr_html_()  # pyright: ignore[reportPrivateUsage] -- Jupyter's own protocol
+        """Show the groups in a notebook, with what each is made of."""
+        requests = int(self.frame["requests"].sum() or 0)
+        title = f"{shown(self.total_pusd)}, {display.counted(requests, 'request')}"
+        if not self.by:
+            return tables.card(title)
+        is_ordered = self.by[0] in TIME_GRAINS
+        frame = self.ordered()
+        frame = frame.with_columns(
+            pl.Series(name, [grain_text(name, value) for value in frame[name]], dtype=pl.String)
+            for name in self.by
+            if name in TIME_GRAINS
+        )
+        caption = f"Cost by {', '.join(self.by)}"
+        top = _TIMES if is_ordered else _GROUPS
+        table = tables.composition(frame, self.by, name="composition", caption=caption, top=top, is_ordered=is_ordered)
+        return tables.card(title, (), table)
 
     def shares(self) -> dict[str, float]:
         """Share of the bill by meter.
@@ -265,8 +284,30 @@ class Ledger:
 
     def __repr__(self) -> str:
         """Say what it is in one line."""
-        what_if = f", all priced at {self.price_at.isoformat()}" if self.price_at else ""
-        return f"<Ledger {shown(self.total_pusd)}, prices {self.book.version}{what_if}>"
+        return f"<Ledger {shown(self.total_pusd)}, prices {self.book.version}{self._what_if()}>"
+
+    def _repr_html_(self) -> str:
+        """Show total, coverage, window and card in a notebook, and what has no price."""
+        found = self.coverage
+        percent, counted = display.percent, display.counted
+        title = "No price for any request" if found.is_unpriced else f"{shown(self.total_pusd)} for requests"
+        beside = f", {shown(self.charges_pusd)} beside them" if self.charges else ""
+        bounds = [None if bound is None else display.minute(bound, self.window.zone) for bound in self.window[:2]]
+        window = (
+            "all requests" if bounds == [None, None] else f"{bounds[0] or 'the first'} to {bounds[1] or 'the last'}"
+        )
+        requests, tokens = percent(found.requests_ratio, 1), percent(found.tokens_ratio, 1)
+        shares = f"{requests} of {counted(found.requests, 'request')} and {tokens} of tokens have a price"
+        lines = [
+            f"Coverage: {shares}; {found.not_billed_requests:,} are not billed",
+            f"Window: {window}; days of {self.window.zone}",
+            f"Prices: card {self.book.version}{self._what_if()}",
+        ]
+        table = [tables.unpriced(found.unpriced, name="unpriced", caption="Without a price")] if found.unpriced else []
+        return tables.card(title + beside, lines, *table)
+
+    def _what_if(self) -> str:
+        return f", all priced at {self.price_at.isoformat()}" if self.price_at else ""
 
 
 def _names(by: Sequence[str]) -> Sequence[str]:

@@ -13,12 +13,12 @@ import polars as pl
 from tenfold.config import zone as known_zone
 from tenfold.errors import ColumnError, near
 from tenfold.ledger import metering
+from tenfold.ledger.periods import local_day
 from tenfold.prices.book import PriceBook
 from tenfold.prices.day_map import DayMap, KeyDays, day_map
 from tenfold.prices.meters import METER_NAMES, Meter
 from tenfold.store import cells as cell_columns
 from tenfold.store import schema, steps
-from tenfold.store.database import quoted
 from tenfold.store.engines import Engine
 
 KEY_COLUMNS = ("provider", "model", "service_tier", "region")
@@ -271,7 +271,7 @@ class Session:
         inner, outer = _dimensions(by, self.window.zone)
         named = _listed(text if text == name else f"{text} as {name}" for name, text in inner.items())
         return self.engine.fetch(
-            f"with counted as (select {named} day, price_key, "
+            f"with counted as (select {named} day, is_dated, price_key, "
             "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) as tokens "
             f"from priced_requests where is_billed and is_dated and {condition}) "
             f"select {_listed(outer)} counted.day as utc_day, cast(sum(tokens) as bigint) as tokens "
@@ -391,18 +391,21 @@ def _listed(parts: Iterable[str]) -> str:
 
 
 def _dimensions(by: Sequence[str], zone: str) -> tuple[dict[str, str], list[str]]:
-    """Split dimensions into what cells are grouped by (name to expression) and what totals show."""
+    """Split dimensions into what cells are grouped by (name to expression) and what totals show.
+
+    A request without a time stands on a day that is none (``day_map.UNDATED``); it has no period.
+    """
     inner: dict[str, str] = {}
     outer: list[str] = []
     local = "day"
     if zone != "UTC" and any(name in TIME_GRAINS for name in by):
         local = "local_day"
-        inner[local] = f"cast(timezone({quoted(zone)}, timezone('UTC', priced_at)) as date)"
+        inner[local] = local_day(zone)
     for name in by:
         if name == "day":
-            outer.append(f"{local} as day")
+            outer.append(f"case when is_dated then {local} end as day")
         elif name in TIME_GRAINS:
-            outer.append(f"cast(date_trunc('{name}', {local}) as date) as {name}")
+            outer.append(f"case when is_dated then cast(date_trunc('{name}', {local}) as date) end as {name}")
         elif name in KEY_COLUMNS:
             outer.append(f"nullif(keys.{name}, '') as {name}")
         else:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tenfold.levers.base import Advice, Label, Status
-from tenfold.money import usd_text
+from tenfold.money import shown, usd_text
+from tenfold.tables import Column, card, grid
 
 
 class Saving(NamedTuple):
@@ -132,3 +133,21 @@ class Estimate:
             "slo_effect": self.slo_effect,
             **self.advice._asdict(),
         }
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what it saves, what that rests on and what to do."""
+        saves = "no figure" if self.saving.mid is None else f"saves {shown(self.saving.mid)} alone"
+        if self.saving.low is not None and self.saving.high is not None:
+            saves += f" [{shown(self.saving.low)} to {shown(self.saving.high)}]"
+        said = {
+            "Why": self.reason,
+            "First": self.advice.first_action,
+            "Verify": self.advice.verify,
+            "Undo": self.advice.undo,
+            "Latency": self.slo_effect,
+        }
+        columns = [Column("assumed", "assumed"), Column("value", "value, unit and source")]
+        rows = [(one["name"], f"{one['value']} ({one['unit']}); {one['source']}") for one in self.assumptions]
+        table = [grid("assumed", "What it assumes", columns, rows)] if rows else []
+        title = f"{self.name} ({self.label}, {self.status.replace('_', ' ')}): {saves}"
+        return card(title, [f"{name}: {text}" for name, text in said.items() if text], *table)

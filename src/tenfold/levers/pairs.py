@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from tenfold.errors import AssumptionError
 from tenfold.levers.evals import SCORE_UNITS, Evals
 from tenfold.levers.quality import Estimated, total_ratio
-from tenfold.levers.scoring import model_key
 from tenfold.prices.book import PriceBook
+from tenfold.prices.naming import model_key
 from tenfold.store import steps
 from tenfold.store.engines import Engine
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tenfold.errors import AssumptionError, StepError
+from tenfold.ledger.periods import local_day
 from tenfold.ledger.session import Session
 from tenfold.levers.base import Assumed, Bill, Change, Judged, Lever, Marking
 from tenfold.levers.sites import Sites
@@ -14,7 +15,6 @@ from tenfold.prices.meters import Meter
 from tenfold.slo import Slo
 from tenfold.store import schema, steps
 from tenfold.store.cells import CACHED_MEDIA
-from tenfold.store.database import quoted
 
 # Columns that the log gets for every lever, beside those of requests and each lever's own two marks.
 SHARED_MARKS = ("next_ts", "is_rebilled")
@@ -114,7 +114,7 @@ def own_bill(
         "lever_base",
         materialised=True,
         priced="lever_log_priced",
-        day="p.day" if zone == "UTC" else f"cast(timezone({quoted(zone)}, timezone('UTC', p.priced_at)) as date)",
+        day="p.day" if zone == "UTC" else local_day(zone, "p.priced_at"),
         columns=listed(kept, "p", "  "),
         cost=cost("p", session.meters),
     )

@@ -20,10 +20,11 @@ from tenfold.levers.other_model import CHANGED, Retold, aside, knobs, retold
 from tenfold.levers.repricing import missing, tried
 from tenfold.levers.route_evidence import Found, bars, evidence, found
 from tenfold.levers.route_wording import NO_TABLE, NO_WHERE, TRY_IT, advice, status_of
-from tenfold.levers.scoring import lacking_models, model_key, register, unknown_names
+from tenfold.levers.scoring import lacking_models, register, unknown_names
 from tenfold.levers.tally import MOVED, Tally
 from tenfold.levers.values import Range, Value, amount, choice, flag, path, ratio, table, text
 from tenfold.money import PUSD_PER_USD
+from tenfold.prices.naming import model_key
 from tenfold.prices.words import canonical_provider
 from tenfold.slo import Slo
 from tenfold.store import steps

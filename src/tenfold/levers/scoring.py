@@ -14,11 +14,9 @@ from tenfold.errors import near
 from tenfold.levers.evals import SCORE_UNITS, Evals
 from tenfold.levers.matching import unknown_values
 from tenfold.prices.book import PriceBook
-from tenfold.prices.words import canonical_provider
+from tenfold.prices.naming import model_key
 from tenfold.store.engines import Engine
 
-# How the book found an id where it stands for one model; patterns and fine-tunes stand for several.
-_SAME_MODEL = ("exact", "alias", "prefix", "dated_id")
 _NAMED = ("provider", "model")
 _MEANS = ("cost_pusd", "input_tokens", "output_tokens", "latency_us")
 
@@ -33,26 +31,6 @@ class Unmatched(NamedTuple):
 
     request_ids: int
     features: tuple[str, ...]
-
-
-def model_key(book: PriceBook, provider: str, model: str) -> str:
-    """Name a model one way, however it is written: ``gpt-4o-mini``, ``openai/GPT-4o-mini`` and its dated id are one.
-
-    Args:
-        book: The price book, whose ids and aliases decide.
-        provider: Who bills, in any known spelling.
-        model: The model as written in an evals file, the assumptions or the log.
-
-    Returns:
-        The book's id; for a model that the book lacks, or knows by a pattern only, the name in lower case without the
-        provider before it.
-    """
-    found = book.match(provider, model)
-    if found.model and found.how in _SAME_MODEL:
-        return found.model
-    name = model.strip().lower().removeprefix("models/")
-    before, slash, rest = name.partition("/")
-    return rest if slash and canonical_provider(before) == canonical_provider(provider) else name
 
 
 def least_score(threshold: Decimal | float) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from tenfold import tables
+from tenfold.display import counted
 from tenfold.errors import StoreError
 from tenfold.store.database import Store, query
 
@@ -110,10 +112,32 @@ class Log:
 
     def __repr__(self) -> str:
         where = self.store.path or "memory"
-        counted = ", ".join(
-            f"{self.summary[name]:,} {name}" for name in ("requests", "duplicates", "merged", "rejected")
-        )
-        return f"Log({where}: {counted})"
+        did = ", ".join(f"{self.summary[name]:,} {name}" for name in ("requests", "duplicates", "merged", "rejected"))
+        return f"Log({where}: {did})"
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what was loaded, by format, and what was not."""
+        did = self.summary
+        where = self.store.path.name if self.store.path else "memory"
+        lines = [f"{counted(did[name], noun)}{what}" for name, noun, what in _SHOWN if did[name]]
+        lines += [f"flagged {flag.replace('_', ' ')}: {count:,}" for flag, count in self.flags.items()]
+        lines += [f"not read: {one['file']}: {one['why']}" for one in did["unread"]]
+        formats = {**did["buckets_by_format"], **did["by_format"]}
+        rows = [(name, did["by_format"].get(name), did["buckets_by_format"].get(name)) for name in sorted(formats)]
+        columns = [tables.Column("format", "format"), tables.Column("requests", "requests", "count")]
+        columns += [tables.Column("buckets", "rows of reports", "count")]
+        table = [tables.grid("formats", "By format", columns, rows)] if rows else []
+        return tables.card(f"{counted(did['requests'], 'request')} loaded into {where}", lines, *table)
+
+
+_SHOWN = (
+    ("files", "file", " read"),
+    ("buckets", "row", " of reports and invoices, kept apart from requests"),
+    ("duplicates", "line", " that repeated a request, counted once"),
+    ("merged", "line", " merged into the request they belong to"),
+    ("rejected", "line", " refused, each with its reason in `.rejects`"),
+    ("ignored", "line", " that are no requests"),
+)
 
 
 def open_log(db: str | Path) -> Log:

@@ -23,12 +23,13 @@ from tenfold.planning.estimating import Standing, estimate, giving_way, left_out
 from tenfold.planning.noting import ends_in, freed_on_fleet, in_each_others_way, price_changes
 from tenfold.planning.plan_result import Plan
 from tenfold.planning.portfolio import Portfolio
+from tenfold.planning.recording import Recorded, record, recorded
 from tenfold.planning.tracking import Promised, Tracked, promised, track
 from tenfold.serving.hosted import HostedLedger
 from tenfold.slo import Slo
 from tenfold.store.engines import Engine
 
-__all__ = ["Plan", "Tracked", "plan", "track"]
+__all__ = ["Plan", "Recorded", "Tracked", "plan", "record", "recorded", "track"]
 
 
 def plan(

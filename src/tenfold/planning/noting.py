@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 
 import polars.selectors as cs
 
-from tenfold.ledger import Session
+from tenfold.ledger import Session, Window
 from tenfold.levers import Bill
 from tenfold.money import shown
 
@@ -53,7 +53,7 @@ def price_changes(session: Session) -> list[str]:
     models = {key: model for key, _, model, _, _ in session.keys}
     by_day: dict[int, dict[date, set[tuple[object, ...]]]] = {}
     for key, day, *rates in session.card.frame.select("price_key", "day", "above", cs.starts_with("rate_")).iter_rows():
-        if key in pusd:
+        if key in pusd and _is_within(session.window, day):
             by_day.setdefault(key, {}).setdefault(day, set()).add(tuple(rates))
     changes = {key: _changes(days) for key, days in by_day.items()}
     lines = [
@@ -65,6 +65,15 @@ def price_changes(session: Session) -> list[str]:
         return []
     more = f", and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
     return [_CHANGED.format("; ".join(lines[:_SHOWN]) + more)]
+
+
+def _is_within(window: Window, day: date | None) -> bool:
+    """Tell whether a UTC day of the card has any part in the window: the card holds every day of the log."""
+    if day is None:
+        return False
+    start = datetime.combine(day, time(), UTC)
+    begins_before_end = window.until is None or start < window.until
+    return begins_before_end and (window.since is None or window.since < start + timedelta(days=1))
 
 
 def _changes(days: Mapping[date, set[tuple[object, ...]]]) -> list[date]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from tenfold import tables
 from tenfold.display import counted, nothing_priced, percent, sentence
-from tenfold.extras import MissingExtraError
 from tenfold.levers import Estimate, Saving
-from tenfold.money import PUSD_PER_USD, shown, usd_text
+from tenfold.money import PUSD_PER_USD, read_usd, shown, usd_text
 from tenfold.planning.tracking import Promised
 
 if TYPE_CHECKING:
@@ -36,6 +33,8 @@ _BOUND = {
 }
 
 
+# Statuses of levers that have a figure.
+_FIGURES = ("ok", "excluded")
 # By status, the most telling first; the first one is a lever that is ok and saves, only not enough.
 _WHY_NONE = {
     "not_worth_it": "none pays for its effort: {}",
@@ -119,7 +118,7 @@ class Plan:
     @property
     def charges_pusd(self) -> int:
         """Charges that are no provider's (lookups, hosting, training): the promises less these are the saving."""
-        promised = sum(int(Decimal(row["saving_usd"]) * PUSD_PER_USD) for row in self.promised.rows)
+        promised = sum(read_usd(row["saving_usd"]) for row in self.promised.rows)
         return promised - (self.saving.mid or 0) if self.promised.rows else 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -244,16 +243,15 @@ class Plan:
         return f"<Plan {names}: saves {saved} of {spend}, bound by {self.bound_by}>"
 
     def _repr_html_(self) -> str:
-        """Show the headline and the table of levers in a notebook; the headline alone without the report extra."""
-        head = "".join(f"<p>{escape(line)}</p>" for line in self.headline().splitlines())
+        """Show the headline and the levers that have a figure in a notebook; the others in a line."""
         document = self.as_dict()
         marginals = {step["name"]: step["marginal_usd"] for step in document["plan"]["roadmap"]}
-        try:
-            table = tables.to_html(
-                tables.levers(
-                    document["levers"], marginals, name="plan-levers", caption="Levers (USD over the window)"
-                )
-            )
-        except MissingExtraError:
-            return head
-        return head + table
+        levers = [one for one in document["levers"] if one["status"] in _FIGURES]
+        others = [
+            f"{one.name} ({one.status.replace('_', ' ')})" for one in self.estimates if one.status not in _FIGURES
+        ]
+        title, *lines = self.headline().splitlines()
+        lines += [f"No figure: {', '.join(others)}"] if others else []
+        caption = "Levers (USD over the window)"
+        table = [tables.levers(levers, marginals, name="plan-levers", caption=caption)] if levers else []
+        return tables.card(title, lines, *table)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from tenfold.display import absent, percent, sentence
 from tenfold.errors import AssumptionError, StepError
 from tenfold.ledger import Ledger, Session
 from tenfold.levers.where import check
-from tenfold.money import PUSD_PER_USD, usd_text
+from tenfold.money import read_usd, shown, usd_text
 from tenfold.planning.intervals import MIN_BLOCKS, MIN_DAYS, Draws
 from tenfold.store import steps
+from tenfold.tables import Column, card, grid
 
 _BEFORE = "the same feature's cost a request before the plan"
 _CONTROL = "the same feature's cost a request in the requests held back"
@@ -98,6 +99,11 @@ class Tracked:
         """What changed prices took off beside it (negative where they rose): nobody's saving."""
         return sum(row.cost_pusd - row.billed_pusd for row in self.rows)
 
+    @property
+    def kept_ratio(self) -> Fraction | None:
+        """Realised over promised; None where nothing was promised."""
+        return Fraction(self.realised_pusd, self.promised_pusd) if self.promised_pusd else None
+
     def as_dict(self) -> dict[str, Any]:
         """Give the keys of ``tenfold levers --track --json``.
 
@@ -113,7 +119,7 @@ class Tracked:
             "realised_usd": {
                 "low": usd_text(self.low_pusd), "mid": usd_text(realised), "high": usd_text(self.high_pusd),
             },
-            "kept_ratio": realised / promised if promised else None,
+            "kept_ratio": None if self.kept_ratio is None else float(self.kept_ratio),
             "price_change_usd": usd_text(self.price_change_pusd),
             "features": [
                 {
@@ -130,6 +136,25 @@ class Tracked:
             "unseen": list(self.unseen),
             "notes": list(self.notes),
         }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """Show promised and realised by feature in a notebook."""
+        ends = "" if self.low_pusd is None or self.high_pusd is None else (
+            f" [{shown(self.low_pusd)} to {shown(self.high_pusd)}]"
+        )  # fmt: skip
+        kept = f", {percent(self.kept_ratio)} of {shown(self.promised_pusd)} promised" if self.promised_pusd else ""
+        lines = [f"against {self.baseline}", f"changed prices took off {shown(self.price_change_pusd)} beside it"]
+        lines += [f"not in the later log: {', '.join(self.unseen)}"] if self.unseen else []
+        columns = [Column("feature", "feature"), Column("requests", "requests", "count", sums=True)]
+        columns += [Column(name, f"{name} (USD)", "pusd", sums=True) for name in ("promised", "realised")]
+        rows = [
+            (row.feature or absent("feature"), row.requests, round(row.promised_pusd), round(row.realised_pusd))
+            for row in self.rows
+        ]
+        rows.append(("total", sum(row.requests for row in self.rows), self.promised_pusd, self.realised_pusd))
+        table = grid("tracked", "Promised and realised", columns, rows, has_total=True)
+        title = f"Realised {shown(self.realised_pusd)}{ends}{kept} ({self.label})"
+        return card(title, map(sentence, (*lines, *self.notes)), table)
 
 
 class Promised(NamedTuple):
@@ -266,17 +291,13 @@ def _promises(document: Mapping[str, Any]) -> tuple[dict[str | None, Promise], d
     promises = {
         row["feature"]: Promise(
             row["requests"],
-            _pusd(row["cost_usd"]),
-            _pusd(row["saving_usd"]),
-            _pusd(row["base_usd"] if at else row["cost_usd"]),
+            read_usd(row["cost_usd"]),
+            read_usd(row["saving_usd"]),
+            read_usd(row["base_usd"] if at else row["cost_usd"]),
         )
         for row in rows
     }
     return promises, None if at is None else datetime.fromisoformat(at)
-
-
-def _pusd(usd: str) -> int:
-    return int(Decimal(usd) * PUSD_PER_USD)
 
 
 def _later(session: Session, control: str | None) -> list[_Row]:

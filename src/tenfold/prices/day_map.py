@@ -12,7 +12,9 @@ import polars as pl
 from tenfold.prices.book import EVER, FOREVER, Entry, Match, PriceBook, PriceList
 from tenfold.prices.meters import METER_NAMES, card_rates, is_free, meters
 
-UNDATED = date(1970, 1, 1)
+# Where requests without a time stand in the day map: no request has this day (offsets from an unknown start are set on
+# 1970-01-01). The cell steps (store/sql/cells_*.sql) write it out.
+UNDATED = date(1900, 1, 1)
 _REQUEST = METER_NAMES.index("request")
 _SCHEMA: dict[str, pl.DataType] = {
     "price_key": pl.Int32(),

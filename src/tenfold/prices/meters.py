@@ -96,6 +96,9 @@ METER_NAMES: tuple[str, ...] = (
     *("web_search", "web_search_preview", "file_search", "maps_search", "code_session", "request"),
     *("image", "page", "character", "audio_time", "output_time", "cache_storage"),
 )
+# The two sides of a request; what is billed by the call is in neither.
+INPUT_METERS = tuple(name for name in METER_NAMES if name.startswith(("uncached", "cache", "input")))
+OUTPUT_METERS = tuple(name for name in METER_NAMES if name.startswith(("output", "reasoning")))
 UNCACHED_INPUT = METER_NAMES.index("uncached_input")
 # What every log may have or a lever may bring about; the other meters are computed where they occur.
 CORE = ("uncached_input", "cache_read", "cache_write", "cache_write_long", "output")

@@ -142,6 +142,23 @@ class CallPrice(NamedTuple):
         cost = "no price" if self.cost_pusd is None else f"{usd_text(self.cost_pusd)} USD"
         return f"<CallPrice {cost}, {self.status}, {self.how_matched}, prices {self.card_version}>"
 
+    def _repr_html_(self) -> str:
+        """Show the call's bill in a notebook."""
+        from tenfold import tables  # not in the way of pricing
+
+        entry = self.entry
+        title = "No price" if self.cost_pusd is None else f"{usd_text(self.cost_pusd)} USD"
+        lines = [self.reason] if self.reason else []
+        lines += [f"{entry.provider} {entry.model}, matched: {self.how_matched}"] if entry else []
+        columns = [tables.Column("meter", "meter"), tables.Column("units", "units", "count")]
+        columns += [tables.Column("cost", "USD", "number")]
+        rows = [
+            (name.replace("_", " "), line.units, usd_text(line.cost_pusd) or "no price")
+            for name, line in self.meters.items()
+        ]
+        table = [tables.grid("call", "Its bill", columns, rows)] if rows else []
+        return tables.card(title, [*lines, f"card {self.card_version}"], *table)
+
     def as_dict(self) -> dict[str, Any]:
         """Give the keys of ``tenfold price --json``.
 

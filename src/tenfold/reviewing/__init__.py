@@ -19,7 +19,21 @@ from tenfold.reviewing.quarter import quarter as read_quarter
 from tenfold.reviewing.quarter import quarter_bounds
 from tenfold.reviewing.rendering import write
 from tenfold.reviewing.rendering.html import render
-from tenfold.reviewing.sections import appendix, composition, levers, rates, scope, summary
+from tenfold.reviewing.sections import (
+    allocation,
+    anomalies,
+    appendix,
+    composition,
+    decisions,
+    efficiency,
+    forecast,
+    levers,
+    rates,
+    scope,
+    spend_bridge,
+    summary,
+    unit_economics,
+)
 
 __all__ = ["SECTIONS", "Review", "quarter_bounds", "review"]
 
@@ -29,9 +43,16 @@ Maker: TypeAlias = Callable[[Facts], Section | Skipped]
 SECTIONS: tuple[Maker, ...] = (
     summary.section,
     scope.section,
+    spend_bridge.section,
     composition.section,
+    allocation.section,
+    unit_economics.section,
+    efficiency.section,
     rates.section,
+    anomalies.section,
     levers.section,
+    forecast.section,
+    decisions.section,
     appendix.section,
 )
 
@@ -145,4 +166,10 @@ def _nothing(ledger: Ledger, facts: Facts) -> str:
     if whole.first is None or whole.last is None:
         return "the log has no request with a time, so it has no quarter to review"
     first, last = minute(whole.first, facts.zone), minute(whole.last, facts.zone)
-    return f"no request in {facts.quarter.title} ({facts.zone}); the log runs from {first} to {last}"
+    since, until = facts.quarter.first_day, facts.quarter.last_day
+    held = (
+        f"no request in {facts.quarter.title}, {since} to {until} ({facts.zone}); the log runs from {first} to {last}"
+    )
+    if facts.settings.fiscal_year_start == 1:
+        return held
+    return f"{held}. A fiscal year bears the year in which it ends (fiscal_year_start in {config.FILE})"

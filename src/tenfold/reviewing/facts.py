@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any
 
 import polars as pl
 
+from tenfold.analysis.allocation import Allocation, allocate
+from tenfold.analysis.anomalies import Anomalies, anomalies
+from tenfold.analysis.bridge import Bridge, bridge
+from tenfold.analysis.budgets import WHOLE, Burn, burn
+from tenfold.analysis.budgets import Range as Expected
 from tenfold.analysis.composition import CELLS, Reading, read
+from tenfold.analysis.efficiency import Efficiency, efficiency
+from tenfold.analysis.forecast import Forecast, Saving, forecast
+from tenfold.analysis.forecast.result import Range
+from tenfold.analysis.reconcile import Reconciliation, reconcile
+from tenfold.analysis.unit_economics import UnitEconomics, unit_economics
 from tenfold.config import Settings
-from tenfold.display import dollars, number
+from tenfold.display import UNALLOCATED, dollars, number
+from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import Composition, Costs, Ledger, Window
+from tenfold.ledger.span import Span, span
 from tenfold.money import PUSD_PER_USD, shown
+from tenfold.planning import Recorded, recorded
 from tenfold.reviewing.price_changes import PriceChange, price_changes
+from tenfold.reviewing.promises import Followed, followed
 from tenfold.reviewing.quarter import Quarter
 from tenfold.store.database import query
 
+# Days before the quarter that its days are held against.
+_PAST = timedelta(days=63)
 # What stands before shares and bounds of a bill that holds idle GPUs too.
 OF_REQUESTS = "Of what requests carry, idle GPUs left out:"
 
@@ -65,7 +82,10 @@ class Facts:
     @cached_property
     def before(self) -> Ledger | None:
         """The quarter before, priced; None where the log has no request in it."""
-        ledger = self.whole.within(self.quarter.previous.window)
+        try:
+            ledger = self.whole.within(self.quarter.previous.window)
+        except NotEvaluable:  # a fleet has no bill where its log has nothing
+            return None
         return ledger if ledger.coverage.requests else None
 
     @property
@@ -161,6 +181,161 @@ class Facts:
     def costs(self) -> Costs:
         """List, contracted and effective cost by provider and model."""
         return self.ledger.costs(("provider", "model"))
+
+    @cached_property
+    def bridge(self) -> Bridge | None:
+        """What moved the spend from the quarter before; None where the log has none, or neither has a price."""
+        if self.before is None:
+            return None
+        try:
+            return bridge(self.before, self.ledger, scale=self.pace)
+        except NotEvaluable:
+            return None
+
+    @cached_property
+    def covered(self) -> Span | None:
+        """Days of the quarter that the log covers; None where it has none."""
+        return span(self.ledger)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the log covers the quarter from its first day to its last."""
+        return self.covered is not None and self.covered.days == self.quarter.days
+
+    @cached_property
+    def pace(self) -> Fraction:
+        """What the quarter before is multiplied with to be compared: 1, or days over days where one is not whole."""
+        now, then = self.covered, None if self.before is None else span(self.before)
+        if now is None or then is None or (self.is_whole and then.days == self.previous.days):
+            return Fraction(1)
+        return Fraction(now.days, then.days)
+
+    @property
+    def pace_note(self) -> str:
+        """Say which days are compared, where it is not two whole quarters; else empty."""
+        if self.covered is None or (self.is_whole and self.pace == 1):
+            return ""
+        said = f"the log covers {self.covered.days} of the {self.quarter.days} days, to {self.covered.last}"
+        if self.before is None or self.pace == 1:
+            return said
+        return f"{said}; the quarter before is scaled to as many days (times {number(self.pace, 3)})"
+
+    @cached_property
+    def units(self) -> UnitEconomics:
+        """What units of work cost."""
+        return unit_economics(self.ledger, ("team", "feature"))
+
+    @cached_property
+    def units_before(self) -> UnitEconomics | None:
+        """The same of the quarter before."""
+        return None if self.before is None else unit_economics(self.before, ("team", "feature"))
+
+    @cached_property
+    def efficiency(self) -> Efficiency:
+        """How well the spend was used."""
+        return efficiency(self.ledger, ("team", "feature"))
+
+    @cached_property
+    def efficiency_before(self) -> Efficiency | None:
+        """The same of the quarter before."""
+        return None if self.before is None else efficiency(self.before, ("team", "feature"))
+
+    @cached_property
+    def reconciliation(self) -> Reconciliation | None:
+        """The quarter held against what providers bill; None where no report or invoice of it was loaded."""
+        found = reconcile(self.ledger, max_drift=self.settings.thresholds.drift)
+        return None if found.verdict == "not_evaluable" else found
+
+    @property
+    def is_reconciled(self) -> bool | None:
+        """Whether the logged cost is within the threshold of what was invoiced; None where no invoice was loaded."""
+        return None if self.reconciliation is None else self.reconciliation.verdict == "reconciled"
+
+    @cached_property
+    def expected(self) -> Range | None:
+        """What the log before the quarter would have led one to expect of it; None where that is too short."""
+        found = self._forecast(self.quarter.bounds[0], self.quarter.last_day)
+        if isinstance(found, str) or self.covered is None:
+            return None
+        if not self.is_whole:
+            return found.ahead(self.covered.last) if found.first == self.quarter.first_day else None
+        made = found.period(self.quarter.name)
+        return None if made is None else made.total
+
+    @cached_property
+    def forecast(self) -> Forecast | str:
+        """What is going to be spent, from the log until the quarter's end; a text says why there is none."""
+        return self._forecast(self.quarter.bounds[1], None, by=("team",))
+
+    def _forecast(self, end: datetime, until: date | None, by: Sequence[str] = ()) -> Forecast | str:
+        try:
+            past = self.whole.within(Window(None, end, self.zone))
+            return forecast(past, until=until, by=by, fiscal_year_start=self.settings.fiscal_year_start)
+        except (NotEvaluable, AssumptionError) as error:
+            return str(error)
+
+    def _saving(self) -> Saving | None:
+        """Share of spend that the plan saves, where it was made on this bill."""
+        if self.plan is None or self.differences or not self.spend_pusd:
+            return None
+        spend = Fraction(self.plan["spend_usd"])
+        low, mid, high = (self.plan["plan"]["saving_usd"][name] for name in ("low", "mid", "high"))
+        if mid is None:
+            return None
+        ends = [None if usd is None else Fraction(usd) / spend for usd in (low, high)]
+        return ends[0], Fraction(mid) / spend, ends[1]
+
+    @cached_property
+    def anomalies(self) -> Anomalies | str:
+        """Days of the quarter that stand out; a text says why none could be judged."""
+        since, until = self.quarter.bounds
+        past = self.whole.within(Window(since - _PAST, until, self.zone))
+        limits = self.settings.thresholds
+        least = round(Fraction(limits.anomaly_usd) * PUSD_PER_USD)
+        try:
+            return anomalies(past, k=limits.anomaly_k, least_pusd=least, since=since.date())
+        except NotEvaluable as error:
+            return str(error)
+
+    @cached_property
+    def burn(self) -> Burn | None:
+        """Budgets against spend; None where no file of budgets is named."""
+        if not self.settings.budgets:
+            return None
+        alerts, found = self.settings.thresholds.budget_alerts, self.forecast
+        if isinstance(found, str):
+            return burn(self.ledger, self.settings.budgets, alerts=alerts)
+        ahead: dict[str, Expected] = {}
+        for owner in found.tracks:
+            expected = found.ahead(self.quarter.last_day, owner)
+            if expected is not None and expected.low is not None and expected.high is not None:
+                name = WHOLE if owner is None else UNALLOCATED if owner[0] is None else str(owner[0])
+                ahead[name] = Expected(expected.low, expected.mid, expected.high)
+        through = min(found.first - timedelta(days=1), self.quarter.last_day)
+        return burn(self.ledger, self.settings.budgets, through=through, alerts=alerts, ahead=ahead)
+
+    @cached_property
+    def allocation(self) -> Allocation:
+        """The quarter's bill by team, shared costs allocated by the method of the settings."""
+        return allocate(self.ledger)
+
+    @cached_property
+    def allocation_before(self) -> Allocation | None:
+        """The quarter before, allocated by the same method; None where there is none, or the method does not fit it."""
+        try:
+            return None if self.before is None else allocate(self.before)
+        except AssumptionError:
+            return None
+
+    @cached_property
+    def plans(self) -> tuple[Recorded, ...]:
+        """Every plan that was recorded, the earliest first."""
+        return recorded(self.ledger.log)
+
+    @cached_property
+    def tracked(self) -> Followed | None:
+        """The plan recorded on the quarter before, held against this one; None where none was recorded."""
+        return followed(self.plans, self.ledger, self.quarter)
 
     @cached_property
     def loads(self) -> Mapping[str, int]:

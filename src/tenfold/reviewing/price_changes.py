@@ -25,6 +25,7 @@ class PriceChange(NamedTuple):
         rates: (meter, old price, new price) as text in USD per million tokens (per 1,000 calls), base band only.
         source: Where the new price is from; the old one's, where the price ends.
         is_announced: It is announced, not in force yet.
+        is_rise: A rate of it rises.
     """
 
     at: datetime
@@ -35,6 +36,7 @@ class PriceChange(NamedTuple):
     rates: tuple[tuple[str, str, str], ...]
     source: str
     is_announced: bool = False
+    is_rise: bool = False
 
     @property
     def is_end(self) -> bool:
@@ -67,7 +69,9 @@ def _takeovers(lists: Sequence[PriceList]) -> Iterator[PriceChange]:
     for before, after in pairwise(lists):
         rates = _changed(before, after)
         if rates and before.valid_to == after.valid_from:
-            yield _change(after.valid_from, after, rates)
+            pairs = zip(before.bands[0].rates, after.bands[0].rates, strict=True)
+            rises = any(old is not None and new is not None and new > old for old, new in pairs)
+            yield _change(after.valid_from, after, rates)._replace(is_rise=rises)
 
 
 def _ends(lists: Sequence[PriceList]) -> Iterator[PriceChange]:

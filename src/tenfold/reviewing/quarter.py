@@ -46,6 +46,11 @@ class Quarter(NamedTuple):
         return self._starts(self.number - 1), self._starts(self.number)
 
     @property
+    def days(self) -> int:
+        """How many days it has."""
+        return (self.last_day - self.first_day).days + 1
+
+    @property
     def window(self) -> Window:
         """The quarter as a window of a ledger."""
         return Window(*self.bounds, self.zone)

@@ -56,6 +56,7 @@ class Store:
             # temporary tables are dropped soon: rewriting them every 16 MB costs more than it saves
             connection.execute("SET checkpoint_threshold='1TB'")
             self._check(connection)
+            _add_missing(connection, temp=True)
             yield connection
         finally:
             connection.close()
@@ -82,6 +83,7 @@ class Store:
             if _is_empty(connection):
                 _create(connection)
             self._check(connection)
+            _add_missing(connection)
             yield connection
         finally:
             connection.close()
@@ -182,6 +184,14 @@ def _create(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(schema.ddl(table))
     connection.execute("INSERT INTO meta VALUES ('schema_version', ?)", [str(schema.SCHEMA_VERSION)])
     connection.execute("COMMIT")
+
+
+def _add_missing(connection: duckdb.DuckDBPyConnection, *, temp: bool = False) -> None:
+    """Add what a file made by an earlier release lacks; a reader gets it for itself, empty."""
+    there = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+    for table in schema.ADDED:
+        if (table,) not in there:
+            connection.execute(schema.ddl(table, temp=temp))
 
 
 def _first_line(error: Exception) -> str:

@@ -211,19 +211,31 @@ USAGE_BUCKETS: tuple[Column, ...] = (
     Column("category", "VARCHAR", "usage, purchase, credit, tax, adjustment; NULL is usage"),
     Column("meter", "VARCHAR", "what quantity and amount are of: tenfold's word, else the source's"),
     *(Column(name, "BIGINT", f"sum of {name}, as in requests", "units") for name in BUCKET_TOKENS),
-    Column("requests", "BIGINT", "calls in the bucket", "count"),
+    Column("requests", "BIGINT", "calls in the bucket; as quantity", "count"),
     Column("quantity", "DECIMAL(38,12)", "units of the meter; repeated in each kind of amount", "unit"),
     Column("unit", "VARCHAR", "tokens, images, s, ..."),
     Column("is_cumulative", "BOOLEAN", "quantity counts from the server's start, not over the bucket"),
     Column("amount", "DECIMAL(38,12)", "money in currency", "currency"),
     Column("currency", "VARCHAR", "currency of amount"),
     Column("amount_usd", "DECIMAL(38,12)", "amount where it is in dollars", "USD"),
-    Column("amount_kind", "VARCHAR", "list, billed or effective: never add two kinds"),
+    Column("amount_kind", "VARCHAR", "list, contracted, billed or effective: never add two kinds"),
     Column("description", "VARCHAR", "the source's own words for the charge"),
     Column("invoice_id", "VARCHAR", "invoice"),
     Column("tags", "MAP(VARCHAR, VARCHAR)", "tags and labels"),
     Column("bucket_key", "VARCHAR", "hash of what the row is about: a later file's row replaces an earlier one's"),
     Column("load_id", "INTEGER", "row of loads"),
+)
+
+PLANS: tuple[Column, ...] = (
+    Column("name", "VARCHAR", "what the plan is called; no two alike"),
+    Column("recorded_at", "TIMESTAMP", "when, UTC", "UTC"),
+    Column("first_day", "DATE", "first day of the window it was made on; NULL for a log without times"),
+    Column("last_day", "DATE", "last day of it"),
+    Column("zone", "VARCHAR", "zone that those days are cut in"),
+    Column("card_version", "VARCHAR", "hash of the price files it was priced by"),
+    Column("log_hash", "VARCHAR", "hash of the files that had been loaded"),
+    Column("tenfold_version", "VARCHAR", "version that recorded it"),
+    Column("document", "VARCHAR", "what `tenfold levers --json` printed"),
 )
 
 META: tuple[Column, ...] = (
@@ -267,9 +279,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "loads": LOADS,
     "usage_buckets": USAGE_BUCKETS,
     "cube": CUBE,
+    "plans": PLANS,
     "meta": META,
 }
 SCHEMA_VERSION = 4
+# Tables that came after files of this version had been made: such a file reads as if they were empty, and gets them
+# from the next writer.
+ADDED = ("plans",)
 
 
 def ddl(table: str, *, temp: bool = False, name: str | None = None) -> str:

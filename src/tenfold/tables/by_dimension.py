@@ -11,8 +11,10 @@ from tenfold.display import METER_GROUPS, absent, nothing_priced, sentence
 from tenfold.tables.grid import EMPTY, Cell, Column, Grid, grid
 
 
-def composition(frame: pl.DataFrame, by: Sequence[str], *, name: str, caption: str, top: int = 15) -> Grid:
-    """Lay a composition out as a table, dearest row first, with the total.
+def composition(
+    frame: pl.DataFrame, by: Sequence[str], *, name: str, caption: str, top: int = 15, is_ordered: bool = False
+) -> Grid:
+    """Lay a composition out as a table, dearest row first unless it is ordered already, with the total.
 
     Args:
         frame: As ``Composition.frame``: dimensions, ``requests``, ``unpriced_requests``, ``cost_pusd``,
@@ -21,13 +23,15 @@ def composition(frame: pl.DataFrame, by: Sequence[str], *, name: str, caption: s
         name: Id of the table.
         caption: What it is.
         top: Rows to show; the rest is summed into one.
+        is_ordered: The frame is in the order to show, such as that of time.
 
     Returns:
         The table: dimensions, cost, share of the whole, the share that each group of meters has of the row's own
         cost, requests, and those without a price where there are any.
     """
     rows = [_Row(row, by) for row in frame.rows(named=True)]
-    rows.sort(key=lambda row: (-row.cost, row.names))
+    if not is_ordered:
+        rows.sort(key=lambda row: (-row.cost, row.names))
     total = _summed(rows, ["total", *("" for _ in by[1:])])
     shown_rows = rows if len(rows) <= top + 1 else rows[:top]
     rest = rows[len(shown_rows) :]

@@ -15,6 +15,7 @@ from tenfold.money import PUSD_PER_USD, shown
 Kind: TypeAlias = Literal["text", "pusd", "count", "ratio", "number", "date"]
 Cell: TypeAlias = str | int | float | Fraction | Decimal | date | None
 EMPTY = "–"
+NAMELESS = "(empty)"
 _WORDS = ("text", "date")
 
 
@@ -70,13 +71,31 @@ class Grid:
             Rows of text, in the order of the columns; what is unknown is an en dash.
         """
         columns = [self._written(place) for place in range(len(self.columns))]
-        return [list(row) for row in zip(*columns, strict=True)]
+        # a row without a name would be a heading without text
+        return [[row[0] or NAMELESS, *row[1:]] for row in zip(*columns, strict=True)]
+
+    def decimals(self, place: int) -> int:
+        """Tell how many digits a column shows after the point.
+
+        Args:
+            place: The column's place.
+
+        Returns:
+            Its own number of digits, or what suits its cells.
+        """
+        column = self.columns[place]
+        own = column.decimals
+        return _decimals(column.kind, [row[place] for row in self.rows]) if own is None else own
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        from tenfold.tables.card import card  # which is made of grids
+
+        return card("", (), self)
 
     def _written(self, place: int) -> list[str]:
-        cells = [row[place] for row in self.rows]
-        decimals = self.columns[place].decimals
-        decimals = _decimals(self.columns[place].kind, cells) if decimals is None else decimals
-        return [text_of(cell, self.columns[place].kind, decimals) for cell in cells]
+        decimals = self.decimals(place)
+        return [text_of(row[place], self.columns[place].kind, decimals) for row in self.rows]
 
 
 def grid(

@@ -34,7 +34,7 @@ def to_html(grid: Grid, *, is_styled: bool = True) -> str:
     need("great_tables", what="a table")
     name = escape(grid.name)
     html = _OPEN.sub(
-        f'<div id="{name}" class="table{" with-total" if grid.has_total else ""}" role="region" '
+        f'<div id="{name}" class="table{" with-total" if grid.has_total else ""}" role="group" '
         f'aria-labelledby="{name}-caption" tabindex="0">',
         _great_table(grid),
         count=1,
@@ -53,7 +53,9 @@ def _great_table(grid: Grid) -> str:
     frame = pl.DataFrame(rows, schema=dict.fromkeys([one.name for one in grid.columns], pl.String), orient="row")
     made = gt.GT(frame, id=grid.name, rowname_col=first.name).tab_stubhead(label=first.label)
     made = made.cols_label({one.name: one.label for one in others})
-    made = made.cols_align("left", columns=[one.name for one in others if one.is_words])
+    made = made.cols_align("left", columns=[one.name for one in others if one.kind == "text"])
+    # a class of its own: what stands in the middle is not broken
+    made = made.cols_align("center", columns=[one.name for one in others if one.kind == "date"])
     made = made.cols_align("right", columns=[one.name for one in others if not one.is_words])
     if grid.note:
         made = made.tab_source_note(visible(grid.note))

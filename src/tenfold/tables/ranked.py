@@ -11,7 +11,13 @@ from tenfold.tables.grid import EMPTY, Cell, Column, Grid, grid
 
 
 def levers(
-    rows: Sequence[Mapping[str, Any]], marginals: Mapping[str, str], *, name: str, caption: str, note: str = ""
+    rows: Sequence[Mapping[str, Any]],
+    marginals: Mapping[str, str],
+    *,
+    name: str,
+    caption: str,
+    note: str = "",
+    has_first_action: bool = True,
 ) -> Grid:
     """Lay levers out as a table, in the order given.
 
@@ -22,6 +28,7 @@ def levers(
         name: Id of the table.
         caption: What it is.
         note: A line under the table.
+        has_first_action: Say what to do first; not where a card beside it does.
 
     Returns:
         The table.
@@ -39,11 +46,12 @@ def levers(
         Column("lever", "lever"),
         Column("label", "label"),
         *(Column(key, label, "pusd", decimals) for key, label in amounts.items()),
-        Column("effort", "effort (days)", "number", 0),
+        Column("effort", "effort (days)", "number", 1),
         Column("risk", "risk"),
-        Column("first", "first action"),
+        *([Column("first", "first action")] if has_first_action else []),
     ]
-    return grid(name, caption, columns, [_cells(row, marginals) for row in rows], note=note)
+    cells = [_cells(row, marginals)[: len(columns)] for row in rows]
+    return grid(name, caption, columns, cells, note=note)
 
 
 def _cells(row: Mapping[str, Any], marginals: Mapping[str, str]) -> list[Cell]:

@@ -8,6 +8,7 @@ import json
 
 import pytest
 from log_files import chat, write
+from quick import few
 from typer.testing import CliRunner
 
 from tenfold.cli import app
@@ -111,6 +112,7 @@ def test_reported_and_estimated_parts_are_never_mixed(tmp_path):
     assert found == [(7, None, "reported"), (None, None, None), (None, None, None)]
 
 
+@pytest.mark.full
 def test_an_image_makes_the_prompts_count_unknown(tmp_path):
     seen = answer(usage=None)
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4000}}
@@ -183,6 +185,7 @@ def test_kept_text_holds_no_headers_and_goes_with_its_request(tmp_path):
     assert b"sk-live" not in db.read_bytes()
 
 
+@pytest.mark.full
 def test_texts_in_a_table_of_ones_own(tmp_path):
     held = io.StringIO()
     table = csv.DictWriter(held, ["when", "asked", "said", "set"], lineterminator="\n")
@@ -207,7 +210,7 @@ def test_texts_in_a_table_of_ones_own(tmp_path):
     assert only(load(own))["prompt_hash"] == rows[1]["prompt_hash"]
 
 
-@pytest.mark.parametrize(("name", "size"), [("mooncake_trace", 512), ("qwen_bailian_trace", 16)])
+@pytest.mark.parametrize(("name", "size"), few(1, [("mooncake_trace", 512), ("qwen_bailian_trace", 16)]))
 def test_traces_keep_their_own_blocks(name, size):
     from log_files import SAMPLES
 
@@ -216,6 +219,7 @@ def test_traces_keep_their_own_blocks(name, size):
     assert row["prefix_hashes"][:2] == {512: ["46", "47"], 16: ["1089", "1090"]}[size]
 
 
+@pytest.mark.full
 def test_the_option_leaves_text_unread(tmp_path):
     file = write(tmp_path / "a.jsonl", [answer()])
     run = CliRunner().invoke(app, ["load", str(file), "--db", str(tmp_path / "a.duckdb"), "--no-hashes", "--json"])

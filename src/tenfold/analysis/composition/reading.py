@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
-from html import escape
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -13,10 +12,9 @@ from tenfold.analysis.composition.in_flight import Concurrency
 from tenfold.display import absent, counted, minute, number, percent, ratio
 from tenfold.ledger import KEY_COLUMNS, Coverage
 from tenfold.money import shown, usd_text
-from tenfold.prices.meters import METER_NAMES
+from tenfold.prices.meters import INPUT_METERS, OUTPUT_METERS
+from tenfold.tables import card
 
-INPUT_METERS = tuple(name for name in METER_NAMES if name.startswith(("uncached", "cache", "input")))
-OUTPUT_METERS = tuple(name for name in METER_NAMES if name.startswith(("output", "reasoning")))
 # What a better prompt cache can still change: reads are discounted already, writes are what they cost.
 UNREAD_METERS = ("uncached_input", "cache_write", "cache_write_long")
 DISCOUNT_TIERS = ("batch", "flex")
@@ -251,8 +249,7 @@ class Reading:
 
     def _repr_html_(self) -> str:
         """Show the sentences as a list in a notebook."""
-        lines = "".join(f"<li>{escape(line)}</li>" for line in self.sentences())
-        return f"<p>{escape(self._bill())}</p><ul>{lines}</ul>"
+        return card(self._bill(), self.sentences())
 
     def _bill(self) -> str:
         total = "no price" if self.coverage.is_unpriced else shown(self.spend_pusd)

@@ -8,6 +8,7 @@ from tenfold.logs import files
 from tenfold.logs.buckets.anthropic_reports import ANTHROPIC_COSTS, ANTHROPIC_USAGE
 from tenfold.logs.buckets.base import BucketReader
 from tenfold.logs.buckets.focus import FOCUS
+from tenfold.logs.buckets.invoice_csv import INVOICE_CSV
 from tenfold.logs.buckets.openai_org import OPENAI_ORG_COSTS, OPENAI_ORG_USAGE
 from tenfold.logs.buckets.prometheus import PROMETHEUS
 from tenfold.logs.buckets.tables import header
@@ -25,6 +26,7 @@ BUCKET_READERS: tuple[BucketReader, ...] = (
     FOCUS,
     VLLM_BENCH,
     PROMETHEUS,
+    INVOICE_CSV,
 )
 __all__ = ["BUCKET_READERS", "BucketReader", "bucket_reader"]
 

@@ -89,6 +89,7 @@ class BucketReader:
         repeats: Two equal rows of one file are two charges.
         holds: What its rows say, in words (`tenfold formats`).
         containers: What it comes in.
+        why_not: Says what is missing of a file that does not fit; None where the format alone tells.
     """
 
     name: str
@@ -97,6 +98,7 @@ class BucketReader:
     repeats: bool = False
     holds: str = ""
     containers: tuple[str, ...] = ("JSON",)
+    why_not: Callable[[str], str] | None = None
 
 
 def decoded(text: str) -> dict[str, object]:

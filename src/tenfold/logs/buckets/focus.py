@@ -12,8 +12,10 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
+from tenfold.display import spreadsheet_text
 from tenfold.errors import LogFormatError
-from tenfold.logs.buckets.base import BucketError, BucketReader, Found, Source, number, text
+from tenfold.logs.buckets.base import BucketError, BucketReader, Found, Source, count, number, text
+from tenfold.logs.buckets.words import meter_of, tokens_unit
 from tenfold.prices.words import canonical_provider
 
 if TYPE_CHECKING:
@@ -21,26 +23,27 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 _PERIODS = (("ChargePeriodStart", "ChargePeriodEnd"), ("BillingPeriodStart", "BillingPeriodEnd"))
-_AMOUNTS = (("ListCost", "list"), ("BilledCost", "billed"), ("EffectiveCost", "effective"))
+_AMOUNTS = (
+    ("ListCost", "list"),
+    ("ContractedCost", "contracted"),
+    ("BilledCost", "billed"),
+    ("EffectiveCost", "effective"),
+)
+# Columns by which an export of tenfold's own is known.
+_OWN = {"x_Meter", "x_CardVersion", "x_LogHash"}
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})(?P<clock>[ T]\d{1,2}:\d{2}(:\d{2})?)?")
-_SIZES = {"": 1, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000}
-_UNIT = re.compile(r"((?P<number>\d+(\.\d+)?)\s*)?(?P<size>[KMB]?)\s*tokens?", re.IGNORECASE)
 _PROVIDERS = {
     "amazon web services": "bedrock",
     "google cloud": "vertex",
     "microsoft": "azure",
     "google": "google",
+    "mistral ai": "mistral",
+    "together ai": "together",
+    "fireworks ai": "fireworks",
+    "moonshot ai": "moonshot",
+    "alibaba cloud": "qwen",
+    "z.ai": "zai",
 }
-# Words of a meter, in this order.
-_METERS = (
-    ("cache write", "cache_write"),
-    ("cache read", "cache_read"),
-    ("cached", "cache_read"),
-    ("storage", "cache_storage"),
-    ("input", "uncached_input"),
-    ("output", "output"),
-    ("web search", "web_search"),
-)
 
 
 def _read(source: Source) -> Iterator[Found]:
@@ -73,6 +76,8 @@ def _cells(source: Source) -> Iterator[tuple[int, dict[str, str] | None, str]]:
         header = [name.strip() for name in next(lines)]
     except csv.Error as error:
         raise LogFormatError(f"the header cannot be read: {error}") from error
+    # our own export keeps a text as it was, but for an apostrophe against spreadsheets; others leave blanks behind
+    read = spreadsheet_text if set(header) >= _OWN else str.strip
     start = lines.line_num + 1
     try:
         for cells in lines:
@@ -82,7 +87,7 @@ def _cells(source: Source) -> Iterator[tuple[int, dict[str, str] | None, str]]:
             if len(cells) != len(header):
                 yield line, None, f"{len(cells)} cells where the header has {len(header)}"
                 continue
-            yield line, {name: cell.strip() for name, cell in zip(header, cells, strict=True)}, ""
+            yield line, {name: read(cell) for name, cell in zip(header, cells, strict=True)}, ""
     except csv.Error as error:
         yield start, None, f"not valid CSV: {error}"
 
@@ -102,24 +107,33 @@ def _rows(row: Mapping[str, str], month_first: bool | None) -> Iterator[dict[str
     details = _object(row.get("SkuPriceDetails"), "SkuPriceDetails")
     quantity, unit = _quantity(row)
     said = next((row[name] for name in ("ServiceProviderName", "ProviderName") if row.get(name)), "")
-    provider = _PROVIDERS.get(said.lower(), canonical_provider(said)) or None
+    # columns of your own are anybody's: only our own export's are read as ours
+    nobody: dict[str, str] = {}
+    own = row if row.keys() >= _OWN else nobody
+    provider = own.get("x_Provider") or _PROVIDERS.get(said.lower(), canonical_provider(said)) or None
     currency = row.get("BillingCurrency") or None
     about: dict[str, object] = {
         "bucket_start": _date(row, "ChargePeriodStart", month_first),
         "bucket_end": _date(row, "ChargePeriodEnd", month_first),
         "provider": provider,
         "org": text(row.get("BillingAccountId")),
-        "project": text(row.get("SubAccountId")),
+        # where the log has no project, our own export has the team there; it is in the tags
+        "project": None if own.get("SubAccountType") == "Team" else text(row.get("SubAccountId")),
         "api_key_id": text(row.get("CredentialId")),
         "user_id": text(row.get("PrincipalId")),
-        "model": text(details.get("ModelId") or details.get("x_ModelId") or row.get("x_ModelId") or None),
+        "model": text(
+            own.get("x_ModelId") or details.get("ModelId") or details.get("x_ModelId") or row.get("x_ModelId") or None
+        ),
         "service_tier": text(row.get("x_ServiceTier")),
         "region": text(row.get("RegionId")),
+        "context_band": text(own.get("x_ContextBand")),
         "meter": _meter(row),
         "category": (row.get("ChargeCategory") or "Usage").lower(),
         "description": text(row.get("ChargeDescription")),
         "quantity": quantity,
         "unit": unit,
+        "requests": _count(own, "x_RequestCount"),
+        "reasoning_tokens": _count(own, "x_ReasoningTokens"),
         "currency": currency,
         "invoice_id": text(row.get("InvoiceId")),
         "tags": _object(row.get("Tags"), "Tags"),
@@ -130,7 +144,9 @@ def _rows(row: Mapping[str, str], month_first: bool | None) -> Iterator[dict[str
     }
     for column, kind in _AMOUNTS:
         amount = number(row.get(column), column)
-        if amount is not None:
+        # a list price that stands in for one that does not exist is no list cost
+        is_other = kind == "list" and own.get("x_ListPrice") == "none"
+        if amount is not None and not is_other:
             dollars = amount if currency == "USD" else None
             yield {**about, "amount": amount, "amount_usd": dollars, "amount_kind": kind}
 
@@ -148,8 +164,15 @@ def _object(cell: str | None, name: str) -> dict[str, object]:
 
 
 def _meter(row: Mapping[str, str]) -> str | None:
-    said = (row.get("SkuMeter") or "").lower()
-    return next((meter for word, meter in _METERS if word in said), said or None)
+    if row.keys() >= _OWN and row["x_Meter"]:
+        return row["x_Meter"]
+    said = row.get("SkuMeter") or ""
+    return meter_of(said) or said.lower() or None
+
+
+def _count(row: Mapping[str, str], name: str) -> int | None:
+    value = number(row.get(name), name)
+    return count({name: value}, name)
 
 
 def _quantity(row: Mapping[str, str]) -> tuple[Decimal | None, str | None]:
@@ -158,11 +181,10 @@ def _quantity(row: Mapping[str, str]) -> tuple[Decimal | None, str | None]:
         value = number(row.get(amount), amount)
         if value is None:
             continue
-        known = _UNIT.fullmatch(row.get(unit, ""))
+        known = tokens_unit(row.get(unit, ""))
         if known is None or not _is_metered(row):
             return value, text(row.get(unit, "").lower())
-        per = number(known["number"] or "1", unit)
-        return number(value * (per or 1) * _SIZES[known["size"].upper()], amount), "tokens"
+        return number(value * known.factor, amount), known.name
     return None, None
 
 
@@ -229,6 +251,6 @@ FOCUS = BucketReader(
     fits=_fits,
     read=_read,
     repeats=True,
-    holds="list, billed and effective cost by charge",
+    holds="list, contracted, billed and effective cost by charge",
     containers=("CSV", "Parquet"),
 )

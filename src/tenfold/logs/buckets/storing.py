@@ -103,6 +103,8 @@ def _source(file: Path, reader: BucketReader, zone: str | None) -> Source:
     rows = tables.rows(file) if is_parquet(file) else None
     source = Source(_text(file) if rows is None else tables.header(file), zone, rows)
     if not reader.fits(source.text[:_HEAD]):
+        if reader.why_not is not None and (why := reader.why_not(source.text[:_HEAD])):
+            raise LogFormatError(why)
         raise LogFormatError(f"does not look like {reader.name}. Leave --format out to have the format told")
     return source
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from tenfold.errors import AssumptionError
+from tenfold.files import in_place
 from tenfold.reviewing.document import Document
-from tenfold.reviewing.rendering import html
+from tenfold.reviewing.rendering import html, markdown, pdf, workbook
 
-FORMS = (".html",)
+Maker: TypeAlias = Callable[[Document], str | bytes]
+
+FORMS: Mapping[str, Maker] = {
+    ".html": html.render,
+    ".md": markdown.render,
+    ".xlsx": workbook.render,
+    ".pdf": pdf.render,
+}
 
 
 def write(document: Document, path: Path, *, interactive: bool = False) -> Path:
@@ -23,11 +33,32 @@ def write(document: Document, path: Path, *, interactive: bool = False) -> Path:
         The path.
 
     Raises:
-        AssumptionError: There is no such form.
+        AssumptionError: There is no such form or folder, or it cannot be interactive.
+        OSError: It cannot be written; what stood there before stays as it was.
         MissingExtraError: An extra is not installed.
+    """
+    form = form_of(path)
+    if interactive and form != ".html":
+        raise AssumptionError(f"{path}: only a page (.html) can be interactive")
+    made = html.render(document, interactive=True) if interactive else FORMS[form](document)
+    with in_place(path) as part:
+        part.write_bytes(made.encode("utf-8") if isinstance(made, str) else made)
+    return path
+
+
+def form_of(path: Path) -> str:
+    """Tell the form that a path asks for by its ending.
+
+    Args:
+        path: Where a review is to be written.
+
+    Returns:
+        One of ``FORMS``.
+
+    Raises:
+        AssumptionError: There is no such form.
     """
     form = path.suffix.lower()
     if form not in FORMS:
         raise AssumptionError(f'{path}: a review is written as {", ".join(FORMS)}, not "{form}"')
-    path.write_text(html.render(document), encoding="utf-8", newline="\n")
-    return path
+    return form

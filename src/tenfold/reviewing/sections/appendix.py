@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from tenfold.display import minute
+from tenfold.display import minute, percent
 from tenfold.ledger import metering
 from tenfold.prices.meters import CORE, meters
-from tenfold.reviewing.document import Block, Card, Heading, MadeList, Prose, Section, Text
+from tenfold.reviewing.document import Block, Card, Heading, MadeList, Prose, Section, Table, Text
 from tenfold.reviewing.facts import Facts
 from tenfold.store import cells, steps
+from tenfold.tables import Column, Grid, grid
 
 _STEPS = (
     "cells_requests", "cells_cube", "cells_grouped", "cells_mixed", "priced", "totals", "token_mix", "calls",
@@ -38,6 +39,9 @@ def section(facts: Facts) -> Section:
         Card("This review", _versions(facts)),
         Heading("Method"),
         *(Prose(text) for text in _METHOD),
+        Heading("Words"),
+        Card("Data dictionary", _WORDS),
+        Table(_dictionary(facts), "made-total"),
         Heading("How each number was made"),
         MadeList(),
         Heading("SQL steps"),
@@ -62,6 +66,28 @@ _METHOD = (
 )
 
 
+_WORDS = (
+    ("request", ("One billable provider call; a retry is one of its own.",)),
+    ("meter", ("A billable quantity, such as output tokens; meters do not overlap.",)),
+    ("rate", ("The price of one unit of a meter, from a dated entry of the price book.",)),
+    ("list, contracted, effective", ("By the provider's list; by your prices; with commitments (FOCUS 1.2).",)),
+    ("coverage", ("The share of requests, tokens and money that has a price.",)),
+    ("drift", ("What was invoiced less what was logged, over what was invoiced.",)),
+    ("lever, plan, fold", ("A change that shrinks the bill; the best set of them; spend before over spend after.",)),
+    (
+        "exact, replayed, measured, modelled, ceiling",
+        ("Priced as logged; by a provider's rules; from paired data; needs an assumption; at most, never added.",),
+    ),
+    ("unknown", ("What the log does not say. It is never zero, and never in a sum.",)),
+)
+
+
+def _dictionary(facts: Facts) -> Grid:
+    columns = (Column("meter", "meter"), Column("unit", "unit"), Column("meaning", "what it is"))
+    rows = [(one.name.replace("_", " "), one.unit, one.meaning) for one in meters() if one.name in facts.reading.meters]
+    return grid("table-meters", "Meters of this bill", columns, rows)
+
+
 def _versions(facts: Facts) -> tuple[tuple[str, tuple[str, ...]], ...]:
     reading, price_at = facts.reading, facts.ledger.price_at
     pairs: list[tuple[str, tuple[str, ...]]] = [
@@ -74,6 +100,14 @@ def _versions(facts: Facts) -> tuple[tuple[str, tuple[str, ...]], ...]:
         pairs.append(("Requests start", (span,)))
     if price_at is not None:
         pairs.append(("What-if", (f"every request priced as at {minute(price_at, facts.zone)}",)))
+    limits = facts.settings.thresholds
+    alerts = ", ".join(percent(share) for share in limits.budget_alerts)
+    said = (
+        f"drift {percent(limits.drift, 1)}; variances explained from {percent(limits.explain)}, acted on from "
+        f"{percent(limits.act)}; anomalies from {limits.anomaly_k:g} scaled MADs and {limits.anomaly_usd:g} USD; "
+        f"budget alerts at {alerts}"
+    )
+    pairs.append(("Thresholds", (said,)))
     return (*pairs, *_assumptions(facts.plan))
 
 

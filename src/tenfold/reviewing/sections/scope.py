@@ -1,20 +1,26 @@
-"""Coverage: how much of the log is priced, what is not, by name, and what was wrong with the data."""
+"""Scope, coverage and reconciliation: what the log holds and is priced of it, and how far it is off what was billed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
+from fractions import Fraction
 
 from tenfold import tables
-from tenfold.display import counted, percent, sentence
+from tenfold.analysis.reconcile import CAUSES, Reconciliation
+from tenfold.display import counted, minute, percent, sentence
 from tenfold.logs.owning import owner_state
 from tenfold.money import shown
 from tenfold.reviewing.document import Block, Heading, Lines, Made, Prose, Section, Table
 from tenfold.reviewing.facts import Facts
-from tenfold.tables import Column
+from tenfold.tables import Cell, Column, Grid
+
+# Lines of evidence of one cause, and examples of rows left out, that the page shows.
+_SHOWN = 5
 
 
 def section(facts: Facts) -> Section:
-    """Write the coverage section.
+    """Write the section on scope, coverage and reconciliation.
 
     Args:
         facts: What the review knows.
@@ -24,7 +30,10 @@ def section(facts: Facts) -> Section:
     """
     found = facts.reading.coverage
     requests, tokens = percent(found.requests_ratio, 2), percent(found.tokens_ratio, 2)
-    lines = [f"Priced: {requests} of {counted(found.requests, 'request')}, {tokens} of {found.tokens:,} known tokens."]
+    lines = [
+        *_scope(facts),
+        f"Priced: {requests} of {counted(found.requests, 'request')}, {tokens} of {found.tokens:,} known tokens.",
+    ]
     if found.money_ratio is not None and found.money_ratio < 1:
         lines.append(
             f"In money: {percent(found.money_ratio, 2)}, modelled with unpriced tokens at this log's own average price."
@@ -40,8 +49,19 @@ def section(facts: Facts) -> Section:
     blocks: list[Block] = [Lines(tuple(lines), "made-coverage")]
     if found.unpriced:
         blocks += [Heading("Not priced"), _unpriced(facts)]
+    blocks += [Heading("Reconciliation to what was billed"), *_reconciled(facts)]
     blocks += [Heading("The data"), *_data(facts)]
-    return Section("coverage", "Coverage", tuple(blocks), (_COVERAGE, _DATA))
+    return Section("coverage", "Scope, coverage and reconciliation", tuple(blocks), (_COVERAGE, _RECONCILED, _DATA))
+
+
+def _scope(facts: Facts) -> list[str]:
+    """Say what the review is of."""
+    first, last = facts.reading.first, facts.reading.last
+    if first is None or last is None:
+        return []
+    providers = sorted(str(one.value) for one in facts.reading.dimensions.get("provider", ()) if one.value)
+    of_them = f", billed by {', '.join(providers)}" if providers else ""
+    return [f"Scope: requests from {minute(first, facts.zone)} to {minute(last, facts.zone)}{of_them}."]
 
 
 def _owned(facts: Facts) -> list[str]:
@@ -56,6 +76,14 @@ def _owned(facts: Facts) -> list[str]:
     return [*said, *([f"{sentence(note)}."] if note else [])]
 
 
+_RECONCILED = Made(
+    "made-reconciled",
+    "Reconciliation",
+    "The priced log against the amounts that reports and invoices bill, by day (or month), model and meter; one report "
+    "for each provider and span, billed amounts only, never list or effective ones. A cause is believed where most "
+    "cells that it touches then agree with the log. Causes and what is unexplained sum to the drift exactly.",
+    "reconcile_slots",
+)
 _COVERAGE = Made(
     "made-coverage",
     "Coverage",
@@ -75,6 +103,99 @@ _DATA = Made(
 def _unpriced(facts: Facts) -> Table:
     rows = facts.reading.coverage.unpriced
     return Table(tables.unpriced(rows, name="table-unpriced", caption="Requests without a price"), "made-coverage")
+
+
+def _reconciled(facts: Facts) -> list[Block]:
+    """Show how far the log is off what was billed, why, and what was left out."""
+    found = facts.reconciliation
+    if found is None:
+        text = (
+            "No report or invoice of this quarter is loaded, so nothing outside the log confirms its cost, and savings "
+            "are unreconciled. Load OpenAI's costs, Anthropic's cost report, a FOCUS file or a CSV invoice with "
+            "`tenfold load`, or hold one against the log with `tenfold reconcile`."
+        )
+        return [Prose(text, "made-reconciled")]
+    limit, drift = percent(Fraction(found.max_drift), 1), percent(found.drift_ratio, 2)
+    within = "within" if found.verdict == "reconciled" else "above"
+    effect = "" if found.verdict == "reconciled" else ": savings are unreconciled until it is below it"
+    covered = percent(found.covered_ratio, 1)
+    amounts = f"Billed {shown(found.invoiced_pusd)}, logged {shown(found.compared_pusd)}"
+    lines = [
+        f"{amounts}: the drift is {drift} of what was billed, {within} the limit of {limit}{effect}.",
+        f"Reports cover {covered} of the quarter's spend; {shown(found.unexplained_pusd)} of the drift is unexplained.",
+        *(f"{note}." for note in found.notes),
+    ]
+    blocks: list[Block] = [Lines(tuple(lines), "made-reconciled"), Table(_by_month(found), "made-reconciled")]
+    if found.causes or found.unexplained_pusd:
+        blocks.append(Table(_causes(found), "made-reconciled"))
+        evidence = [f"{line}." for cause in found.causes for line in cause.evidence[:_SHOWN]]
+        blocks += [Lines(tuple(evidence), "made-reconciled")] if evidence else []
+    return [*blocks, *([Table(_dropped(found), "made-reconciled")] if found.dropped else [])]
+
+
+def _by_month(found: Reconciliation) -> Grid:
+    sums: dict[tuple[str, date], list[int]] = {}
+    for cell in found.cells:
+        held = sums.setdefault((cell.provider, cell.month), [0, 0, 0, 0])
+        amounts = (cell.logged_pusd, cell.invoiced_pusd, cell.drift_pusd, cell.unexplained_pusd)
+        for place, pusd in enumerate(amounts):
+            held[place] += pusd
+    rows: list[tuple[Cell, ...]] = [
+        (provider, f"{month:%Y-%m}", logged, billed, drift, Fraction(drift, billed) if billed else None, left)
+        for (provider, month), (logged, billed, drift, left) in sorted(sums.items())
+    ]
+    drift, billed = found.drift_pusd, found.invoiced_pusd
+    whole = Fraction(drift, billed) if billed else None
+    rows.append(("all", "", found.compared_pusd, billed, drift, whole, found.unexplained_pusd))
+    columns = (
+        Column("provider", "provider"),
+        Column("month", "month"),
+        Column("logged", "logged (USD)", "pusd", sums=True),
+        Column("billed", "billed (USD)", "pusd", sums=True),
+        Column("drift", "drift (USD)", "pusd", sums=True),
+        Column("ratio", "drift of billed", "ratio", 2),
+        Column("unexplained", "unexplained (USD)", "pusd", sums=True),
+    )
+    note = "Drift: billed minus logged." + (
+        " Reports without amounts are valued at the log's own rates."
+        if any(cell.is_valued for cell in found.cells)
+        else ""
+    )
+    caption = "Logged and billed, by provider and month"
+    return tables.grid("table-reconciled", caption, columns, rows, note=note, has_total=True)
+
+
+def _causes(found: Reconciliation) -> Grid:
+    whole = found.invoiced_pusd
+    amounts = [*((cause.name, cause.pusd) for cause in found.causes), ("unexplained", found.unexplained_pusd)]
+    rows: list[tuple[Cell, ...]] = [
+        (name.replace("_", " "), pusd, Fraction(pusd, whole) if whole else None, CAUSES.get(name, "what is left"))
+        for name, pusd in amounts
+    ]
+    rows.append(("drift", found.drift_pusd, Fraction(found.drift_pusd, whole) if whole else None, ""))
+    columns = (
+        Column("cause", "cause"),
+        Column("usd", "amount (USD)", "pusd", sums=True),
+        Column("share", "of billed", "ratio", 2),
+        Column("what", "what it is"),
+    )
+    return tables.grid("table-drift", "What explains the drift", columns, rows, has_total=True)
+
+
+def _dropped(found: Reconciliation) -> Grid:
+    rows: list[tuple[Cell, ...]] = []
+    for one in found.dropped:
+        other = ", ".join(f"{amount.normalize():f} {name}" for name, amount in one.amounts.items())
+        rows.append((one.reason, one.provider, one.rows, one.pusd, other, "; ".join(one.examples)))
+    columns = (
+        Column("reason", "why"),
+        Column("provider", "provider"),
+        Column("rows", "rows", "count"),
+        Column("usd", "amount (USD)", "pusd"),
+        Column("other", "in other currencies"),
+        Column("examples", "such as"),
+    )
+    return tables.grid("table-dropped", "Rows of reports and invoices not held against the log", columns, rows)
 
 
 def _data(facts: Facts) -> list[Block]:

@@ -2,7 +2,7 @@
 -- in:  cube
 -- out: as cells_grouped.sql, with the cube's dimensions
 select
-  coalesce(day, date '1970-01-01') as day,
+  coalesce(day, date '1900-01-01') as day,
   day is not null as is_dated,
   org, project, team, feature, environment, source_format,
   price_key,

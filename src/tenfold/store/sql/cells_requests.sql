@@ -3,8 +3,8 @@
 -- out: every column of it, and what priced.sql needs beside
 select
   *,
-  coalesce(cast(ts as date), date '1970-01-01') as day,
-  coalesce(ts, timestamp '1970-01-01 00:00:00') as priced_at,
+  coalesce(cast(ts as date), date '1900-01-01') as day,
+  coalesce(ts, timestamp '1900-01-01 00:00:00') as priced_at,
   ts is not null as is_dated,
   coalesce(input_tokens, 0) as context_tokens,
   coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0) + coalesce(input_audio_tokens, 0)

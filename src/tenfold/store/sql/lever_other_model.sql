@@ -57,9 +57,9 @@ rated as (
   from held as h
   left join day_map as m
     on h.{lever}_target_key = m.price_key
-    and coalesce(cast(h.ts as date), date '1970-01-01') = m.day
-    and coalesce(h.ts, timestamp '1970-01-01 00:00:00') >= m.valid_from
-    and coalesce(h.ts, timestamp '1970-01-01 00:00:00') < m.valid_to
+    and coalesce(cast(h.ts as date), date '1900-01-01') = m.day
+    and coalesce(h.ts, timestamp '1900-01-01 00:00:00') >= m.valid_from
+    and coalesce(h.ts, timestamp '1900-01-01 00:00:00') < m.valid_to
     and h.input_scaled > m.above
     and h.input_scaled <= m.up_to
 )

@@ -5,6 +5,7 @@
 with grouped as (
   select
     day,
+    is_dated,
     price_key,
     {inner_dimensions}
     sum(requests) as rows_seen,
