@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenfold.display import METER_GROUPS, nothing_priced, saved_or_lost, status_words, unit_of_ms
+from tenfold.display import METER_GROUPS, name_of, nothing_priced, saved_or_lost, status_words, unit_of_ms
 from tenfold.prices.meters import METER_NAMES
 
 
@@ -46,3 +46,25 @@ def test_statuses_are_words():
 def test_times_that_are_compared_share_a_unit(longest, amount, says):
     unit = unit_of_ms(longest)
     assert f"{unit.text(amount)} {unit.name}" == says
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value", "text"),
+    [
+        ("team", None, "unallocated"),
+        ("team", "unallocated", '"unallocated"'),
+        ("team", "Unallocated ", '"Unallocated "'),
+        ("team", '"unallocated"', '""unallocated""'),
+        ("feature", None, "(none)"),
+        ("feature", "(none)", '"(none)"'),
+        ("model", "total", '"total"'),
+        ("model", "3 others", '"3 others"'),
+        ("model", "", "(empty)"),
+        ("model", "(empty)", '"(empty)"'),
+        ("month", None, "no time"),
+        ("month", "2026-07", "2026-07"),
+        ("team", "totals and others at large", "totals and others at large"),
+    ],
+)
+def test_no_name_reads_like_what_has_none(dimension, value, text):
+    assert name_of(dimension, value) == text

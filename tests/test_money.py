@@ -75,3 +75,23 @@ def test_shares_by_largest_remainder():
 def test_shares_need_a_weight():
     with pytest.raises(ValueError, match="above zero"):
         money.share_out(1, [0, 0])
+
+
+@given(
+    st.lists(st.fractions(min_value=-50, max_value=50, max_denominator=1000), min_size=1, max_size=12),
+)
+def test_parts_foot_and_none_is_a_whole_unit_off(parts):
+    whole = money.footed(parts, round(sum(parts)))
+    assert sum(whole) == round(sum(parts))
+    assert all(abs(one - part) < 1 for one, part in zip(whole, parts, strict=True))
+    assert money.footed([Fraction(n) for n in whole], sum(whole)) == whole
+    alone = [round(part) for part in parts]
+    if sum(alone) == round(sum(parts)) and all(part % 1 != Fraction(1, 2) for part in parts):
+        assert whole == alone  # nothing moves where nothing has to
+
+
+def test_parts_of_an_amount_sum_to_it_as_shown():
+    cent = 10**10
+    assert money.shown_parts([61_644 * cent // 10, 4 * cent // 10, 7_214 * cent // 10]) == ["$61.65", "$0.00", "$7.21"]
+    assert money.shown_parts([-3 * cent // 2, 3 * cent // 2, 0]) == ["-$0.01", "$0.01", "$0.00"]
+    assert money.shown_parts([]) == []

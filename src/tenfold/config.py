@@ -25,6 +25,10 @@ FILE = "tenfold.toml"
 # Tables that are read when they are asked for.
 _TABLES = ("owner", "owners", "allocation")
 _OBJECTS = ("currency", "thresholds")
+# What texts without a default look like.
+_SUCH_AS = {"budgets": "budgets.csv", "code": "EUR", "per_usd": "0.92", "source": "ECB, 2026-10-01"}
+# Thresholds that are shares; a budget may be exceeded many times, yet 50 is 50 % and no fifty budgets.
+_SHARES, _MOST_ALERT = ("drift", "explain", "act"), 10
 _KINDS: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float), tuple: (list,)}
 
 
@@ -123,7 +127,9 @@ def _checked(place: str, raw: dict[str, Any], defaults: dict[str, Any], also: tu
             raise AssumptionError(f'{place}: unknown key "{key}".{near(key, {*defaults, *also})}')
         default = defaults[key]
         if isinstance(value, bool) or not isinstance(value, _KINDS[type(default)]):
-            raise AssumptionError(f"{place}: {key} = {value!r}: write it like {json.dumps(default)}")
+            like = json.dumps(default or _SUCH_AS.get(key, default))
+            quotes = ", in quotes" if isinstance(default, str) else ""
+            raise AssumptionError(f"{place}: {key} = {value!r}: write it like {like}{quotes}")
 
 
 def _thresholds(file: Path, objects: dict[str, Any]) -> Thresholds:
@@ -136,6 +142,12 @@ def _thresholds(file: Path, objects: dict[str, Any]) -> Thresholds:
     numbers = [*(value for key, value in given.items() if key != "budget_alerts"), *alerts]
     if any(isinstance(one, bool) or not isinstance(one, (int, float)) or not 0 <= one < inf for one in numbers):
         raise AssumptionError(f"{place}: write numbers of at least 0, shares as 0.05")
+    if any(one > _MOST_ALERT for one in alerts):
+        raise AssumptionError(f"{place}: budget_alerts = {list(alerts)}: write shares, 0.5 for 50 %")
+    for key in _SHARES:
+        if key in given and given[key] > 1:
+            said = given[key]
+            raise AssumptionError(f"{place}: {key} = {said!r}: write a share, {said / 100:g} for {said:g} %")
     values: dict[str, Any] = {**given, "budget_alerts": tuple(sorted(float(one) for one in alerts))}
     return Thresholds(**values)
 

@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 from tenfold.money import PUSD_PER_USD, shown
 
 NONE = "(none)"
+# How a name without a letter is shown.
+NAMELESS = "(empty)"
 # Controls but line breaks and tabs; marks of direction; zero widths and blanks (joiners of emoji stay); tags; what XML
 # cannot hold: lone surrogates and two codes that are no characters.
 _HIDDEN = re.compile(
@@ -22,6 +24,13 @@ _HIDDEN = re.compile(
 UNMEASURED = "not measurable, with what would tell"
 # The line of what no team owns: a dimension that is to be whole.
 UNALLOCATED = "unallocated"
+# What has no time, cut by periods.
+UNDATED = "no time"
+# Names that tenfold gives: a name of the log that reads like one stands in quotes.
+_OWN_NAMES = re.compile(
+    r'"*(unallocated|no time|\((none|empty|idle)\)|(the )?(total|whole|all)|([\d,]+ )?others?(, .*)?|–|\*)"*',
+    re.IGNORECASE,
+)
 # Every meter in one column for people: the column's key, its heading, its meters. One grouping for all tables.
 METER_GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("uncached", "uncached in", ("uncached_input",)),
@@ -47,6 +56,7 @@ METER_GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 # how one begins that was made harmless.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _HARMLESS = re.compile(rf"'{FORMULA.pattern}")
+_ABSENT = {"team": UNALLOCATED, **dict.fromkeys(("day", "week", "month", "quarter", "year"), UNDATED)}
 _STATUS_WORDS = {
     "usage_missing": "no usage logged",
     "usage_partial": "usage incomplete",
@@ -182,9 +192,26 @@ def absent(dimension: str) -> str:
         dimension: Column that is grouped by.
 
     Returns:
-        ``"unallocated"`` for the team, else ``"(none)"``.
+        ``"unallocated"`` for the team, ``"no time"`` for a period, else ``"(none)"``.
     """
-    return UNALLOCATED if dimension == "team" else NONE
+    return _ABSENT.get(dimension, NONE)
+
+
+def name_of(dimension: str, value: object) -> str:
+    """Name a value of a dimension for people, so that no name of a log can be taken for what has none.
+
+    Args:
+        dimension: Column that is grouped by.
+        value: Its value; None where the log says nothing.
+
+    Returns:
+        The value; in double quotes where it reads like a word that tables use themselves, such as ``unallocated`` or
+        ``total``. What is absent is named as ``absent`` does.
+    """
+    if value is None:
+        return absent(dimension)
+    text = str(value)
+    return f'"{text}"' if _OWN_NAMES.fullmatch(text.strip()) else text or NAMELESS
 
 
 def sentence(text: str) -> str:

@@ -16,6 +16,8 @@ from decimal import (
     Overflow,
     localcontext,
 )
+from fractions import Fraction
+from math import floor
 
 PUSD_PER_USD = 10**12
 # Whatever the caller's own decimal settings are, money is computed in these: exact, or an error.
@@ -125,6 +127,21 @@ def shown(pusd: int, decimals: int = 2) -> str:
     return f"{'-' if rounded < 0 else ''}${abs(rounded):,}"
 
 
+def shown_parts(parts: Sequence[int], decimals: int = 2) -> list[str]:
+    """Write the parts of an amount for people, so that they sum to it as shown.
+
+    Args:
+        parts: Amounts in pUSD.
+        decimals: Decimals to show.
+
+    Returns:
+        One text a part, as ``shown`` writes them.
+    """
+    unit = PUSD_PER_USD // 10**decimals
+    units = footed([Fraction(part, unit) for part in parts], round(Fraction(sum(parts), unit)))
+    return [shown(one * unit, decimals) for one in units]
+
+
 def to_float_usd(pusd: int) -> float:
     """Leave exact money for a chart or a picture: the only place where money becomes a float.
 
@@ -149,6 +166,30 @@ def divided(numerator: int, denominator: int) -> int:
     """
     whole, rest = divmod(numerator, denominator)
     return whole + (2 * rest > denominator or (2 * rest == denominator and whole % 2 == 1))
+
+
+def footed(parts: Sequence[Fraction], total: int) -> list[int]:
+    """Round parts to whole numbers that sum to a whole total (largest remainder).
+
+    Args:
+        parts: Exact parts of either sign; they sum to the total, but for a fraction of one where it was rounded.
+        total: What they are to sum to.
+
+    Returns:
+        One whole number a part, at most one off it or, where the total was rounded down, two; earlier ones win ties.
+
+    Raises:
+        ValueError: The parts are further off the total than rounding can be.
+    """
+    whole = [floor(part) for part in parts]
+    left = total - sum(whole)
+    if not -len(parts) <= left <= len(parts):
+        raise ValueError(f"parts that sum to {float(sum(parts)):.3f} cannot be rounded to {total}")
+    order = sorted(range(len(parts)), key=lambda place: (whole[place] - parts[place], place))
+    # below zero where the total is a difference of two rounded amounts
+    for place in order[:left] if left > 0 else order[left:] if left < 0 else ():
+        whole[place] += 1 if left > 0 else -1
+    return whole
 
 
 def share_out(total: int, weights: Sequence[int]) -> list[int]:

@@ -1,7 +1,7 @@
 """Allocation: hand-worked months, a slow second implementation, and totals that stay as they were to the pUSD."""
 
 import random
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache

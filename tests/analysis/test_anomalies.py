@@ -80,10 +80,22 @@ def test_silence_and_what_begins():
     quiet = [0.0 if day >= 80 else cost for day, cost in enumerate(costs)]
     stopped = [0 if day >= 80 else count for day, count in enumerate(requests)]
     judge = Judge(quiet, stopped, k=4.0)
-    assert [(one.kind, one.first, one.last, one.is_open) for one in judge.found] == [("silence", 80, 91, True)]
+    # twelve days until the end, never silent before: it has ended, told once with what its last weeks cost
+    (ended,) = judge.found
+    assert (ended.kind, ended.first, ended.last, ended.is_open) == ("ended", 80, 91, True)
+    assert sum(ended.expected[:7]) == pytest.approx(sum(costs[52:80]) / 4)
+    short = [0 if day >= 86 else count for day, count in enumerate(requests)]
+    assert kinds([cost * bool(n) for cost, n in zip(costs, short, strict=True)], short) == [("silence", 86, 91)]
     late = [0.0] * 30 + costs[30:]
     begun = [0] * 30 + requests[30:]
     assert kinds(late, begun) == [("new", 30, DAYS - 1)]
+    # one day without a request in between, or a dear one, is told beside it and ends nothing
+    begun[70], late[70], late[80] = 0, 0.0, 4 * late[80]
+    assert kinds(late, begun) == [("new", 30, DAYS - 1), ("silence", 70, 70), ("spike", 80, 80)]
+    # one that begins and ends
+    gone = [0 if day >= 75 else count for day, count in enumerate(begun)]
+    gone_costs = [cost if n else 0.0 for cost, n in zip(late, gone, strict=True)]
+    assert kinds(gone_costs, gone) == [("new", 30, 74), ("silence", 70, 70), ("ended", 75, DAYS - 1)]
     # what is there from the first two weeks on is not new
     assert kinds([0.0] * 7 + costs[7:], [0] * 7 + requests[7:]) == []
 
@@ -200,7 +212,9 @@ def test_a_ledger_worked_by_hand(planted):
     assert (new.first, new.last, new.is_open, new.impact) == (
         date(2026, 7, 20), date(2026, 7, 30), True, 33 * PUSD_PER_USD,
     )  # fmt: skip
-    assert found.impact == spike.impact + new.impact
+    # what is unlike is not added
+    assert found.sums() == [("new", 1, 33 * PUSD_PER_USD, 0), ("spike, drop or silent day", 1, spike.impact, 0)]
+    assert found.summed() == "1 new: $33.00 more; 1 spike, drop or silent day: $200.00 more"
     band = found.band(("a", "m1"))
     assert len(band) == 60
     assert band.filter(pl.col("cost_pusd") > pl.col("high_pusd"))["day"].to_list() == [date(2026, 7, 10)]

@@ -246,7 +246,7 @@ def test_one_rounding_wherever_a_bar_is_shown():
         assert amount.removeprefix("+") == table[bar.name]
         assert f"{bar.name} {amount}" in repr(found)
         assert any(line.startswith(f"{bar.name} {amount}:") for line in found.sentences())
-        (line,) = [line for line in found.movers_shown()]
+        (line,) = found.movers_shown()
         assert line[f"{bar.key}_pusd"] == next(pusd for one, pusd in found.shown_bars() if one is bar)
 
 
@@ -261,7 +261,9 @@ def test_a_model_that_took_another_s_place_is_told_once():
     assert found.as_dict()["swaps"] == [
         {"team": "x", "feature": "f", "ended": {"A": "20.00"}, "began": {"B": "40.00"}, "net_usd": "20.00"}
     ]
-    assert between(rows, where={"model": "B"}).swaps == ()
+    made = ledger(rows, EXAMPLE)
+    assert bridge(made.within(Q2), made.within(Q3), where={"model": "B"}).swaps == ()
+    assert bridge(made.within(Q2), made.within(Q3), where={"team": "x"}).swaps == found.swaps
 
 
 ROWS = [

@@ -58,6 +58,7 @@ def test_a_burn_worked_by_hand(tmp_path, spent):
     # half of 310 is 155: reached with the eighth day's 160; 80 % is 248: not reached
     assert [one.day for one in july.alerts] == [date(2026, 7, 8), None, None]
     assert found.total.spend == 205 * PUSD_PER_USD
+    assert repr(found) == "<Burn through 2026-07-10: $205.00 of $1,240.00 (17 %), 2 owners>"
     assert found.total.burn_ratio == Fraction(205, 1240) / Fraction(10, 31)
     assert found.without_budget == (("agents", date(2026, 7, 1), 5 * PUSD_PER_USD),)
     assert found.without_spend == ("ops",)
@@ -68,7 +69,7 @@ def test_a_burn_worked_by_hand(tmp_path, spent):
 
 def test_a_forecast_takes_the_place_of_the_pace(tmp_path, spent):
     ahead = {"search": Range(500 * PUSD_PER_USD, 700 * PUSD_PER_USD, 900 * PUSD_PER_USD)}
-    search = burn(spent, file_of(tmp_path, HAND), ahead=ahead).owners[0]
+    search = burn(spent, file_of(tmp_path, HAND + "search,2026-09,0\n"), ahead=ahead).owners[0]
     assert search.projected == Range(700 * PUSD_PER_USD, 900 * PUSD_PER_USD, 1100 * PUSD_PER_USD)
     assert search.overrun == -30 * PUSD_PER_USD
 
@@ -83,14 +84,57 @@ def test_days_of_a_month_sum_to_its_budget_to_the_pusd(tmp_path, spent):
     assert parts == 100
 
 
-def test_without_a_budget_of_the_whole_the_owners_are_added_up(tmp_path, spent):
+def test_without_a_budget_of_the_whole_all_spend_is_held_against_the_owners_sum(tmp_path, spent):
+    """July: search 200 and agents 5 against search's 310: the 5 count, as nobody granted them."""
     found = burn(spent, file_of(tmp_path, "owner,month,usd\nsearch,2026-07,310\n"))
-    assert (found.total.budget, found.total.spend) == (found.owners[0].budget, found.owners[0].spend)
-    # August has spend and no budget: named, in no line
+    assert (found.total.budget, found.total.spend) == (310 * PUSD_PER_USD, 205 * PUSD_PER_USD)
+    assert found.total.burn_ratio == Fraction(205, 100)
+    assert found.owners[0].spend == 200 * PUSD_PER_USD
+    (note,) = [note for note in found.notes if "no budget for the whole" in note]
+    assert "$5.00 of it has no budget (agents)" in note
+    # ends at the pace of all spend: 205 x 31 / 10
+    assert found.total.projected.mid == Fraction(205 * 31, 10) * PUSD_PER_USD
+    # August has spend and no budget of any owner: named, and in no line
     more = [*SPENT, spend("2026-08-02", "search", 7)]
     found = burn(quarter(more, tmp_path), file_of(tmp_path, "owner,month,usd\nsearch,2026-07,310\n"))
-    assert found.owners[0].spend == 200 * PUSD_PER_USD
+    assert (found.owners[0].spend, found.total.spend) == (200 * PUSD_PER_USD, 205 * PUSD_PER_USD)
     assert ("search", date(2026, 8, 1), 7 * PUSD_PER_USD) in found.without_budget
+
+
+def test_the_sum_of_owners_is_over_where_spend_without_a_budget_is(tmp_path):
+    """A company of 2,500 with budgets of 1,848 for one team that spends 1,245: 652 over, not 603 left."""
+    made = [spend("2026-07-31", "search", 1245), spend("2026-07-02", "agents", 1000), spend("2026-07-03", None, 255)]
+    found = burn(quarter(made, tmp_path), file_of(tmp_path, "owner,month,usd\nsearch,2026-07,1848\n"))
+    assert found.total.overrun == 652 * PUSD_PER_USD
+    assert found.owners[0].overrun == -603 * PUSD_PER_USD
+    assert (found.is_summed, found.ungranted) == (True, 1255 * PUSD_PER_USD)
+    whole = burn(quarter(made, tmp_path), file_of(tmp_path, "owner,month,usd\nsearch,2026-07,1848\n*,2026-07,2000\n"))
+    assert (whole.total.overrun, whole.is_summed, whole.ungranted) == (500 * PUSD_PER_USD, False, 0)
+    assert any("$1,255.00 of it has no budget (agents, unallocated)" in note for note in found.notes)
+
+
+def test_months_of_owners_that_differ_hold_all_spend_of_each(tmp_path):
+    """search has July, ops August: what search spends in August is spend of August without a budget."""
+    made = [
+        spend("2026-07-01", "search", 10),
+        spend("2026-09-30", "ops", 50),
+        spend("2026-08-31", "search", 20),
+        spend("2026-08-02", "ops", 1),
+    ]
+    text = "owner,month,usd\nsearch,2026-07,30\nops,2026-08,5\n"
+    found = burn(quarter(made, tmp_path), file_of(tmp_path, text))
+    assert (found.total.budget, found.total.spend) == (35 * PUSD_PER_USD, 31 * PUSD_PER_USD)
+    assert sum(line.spend for line in found.owners) == 11 * PUSD_PER_USD
+    assert any("$20.00 of it has no budget (search)" in note for note in found.notes)
+
+
+def test_a_forecast_of_the_whole_is_that_of_all_spend(tmp_path, spent):
+    ahead = {"*": Range(1, 2, 3), "search": Range(500, 700, 900)}
+    path = file_of(tmp_path, "owner,month,usd\nsearch,2026-07,310\n")
+    # days ahead of months without any budget are not of the whole's: the pace goes on instead
+    assert burn(spent, path, ahead=ahead).total.ahead is None
+    whole = "owner,month,usd\nsearch,2026-07,310\nsearch,2026-08,1\nsearch,2026-09,1\n"
+    assert burn(spent, file_of(tmp_path, whole), ahead=ahead).total.ahead == Range(1, 2, 3)
 
 
 def test_a_budget_of_nothing_and_a_team_that_nobody_owns(tmp_path):
@@ -176,3 +220,13 @@ def test_a_missing_file_and_a_window_without_bounds(tmp_path, spent):
         read_budgets(tmp_path / "nope.csv")
     with pytest.raises(AssumptionError, match="against a window"):
         burn(spent.within(Window()), file_of(tmp_path, HAND))
+
+
+def test_a_budget_of_one_month_is_not_charged_with_what_comes_after(tmp_path):
+    """July is over and under its budget; the forecast of August and September is no part of it."""
+    ledger = quarter([spend(f"2026-07-{day:02d}", "a", 1) for day in range(1, 32)], tmp_path)
+    found = burn(ledger, file_of(tmp_path, "owner,month,usd\na,2026-07,40\n"), through=date(2026, 8, 8),
+                 ahead={"a": Range(*[50 * PUSD_PER_USD] * 3)})  # fmt: skip
+    (line,) = found.owners
+    assert line.ahead is None
+    assert line.overrun == -9 * PUSD_PER_USD

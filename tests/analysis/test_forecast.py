@@ -2,7 +2,8 @@
 
 import math
 import random
-from dataclasses import astuple
+import re
+from dataclasses import astuple, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from statistics import fmean
@@ -11,7 +12,8 @@ import bills
 import pytest
 
 from tenfold.analysis.forecast import forecast
-from tenfold.analysis.forecast.learning import _width, learn
+from tenfold.analysis.forecast.learning import Accuracy, learn, width_of
+from tenfold.analysis.forecast.owners import Own, by_share, compare, is_own_closer, own
 from tenfold.analysis.forecast.prices import PricePath
 from tenfold.analysis.forecast.smoothing import Pace, State, follow, logs, reach
 from tenfold.errors import AssumptionError, NotEvaluable
@@ -39,6 +41,10 @@ def planted(kind, days, seed):
         requests.append(round(count))
         costs.append(requests[-1] * math.exp(each + rng.gauss(0, 0.04)))
     return requests, costs
+
+
+def owner(counts):
+    return own(counts, [float(count) for count in counts], 0.8)
 
 
 def trial(kind, seed, past=92, ahead=28):
@@ -133,7 +139,7 @@ def test_a_backtest_is_the_forecast_that_would_have_been_made():
         assert math.exp(error.ratio) == pytest.approx(actual / sum(then.ahead(28)), rel=1e-9)
         assert error.naive == pytest.approx(math.log(actual / (4 * sum(costs[origin - 6 : origin + 1]))))
         # the range it is held against is the one of that day, too
-        assert tuple(_width(whole.errors, origin + 1, 0.8)) == pytest.approx(tuple(then.width), rel=1e-9)
+        assert tuple(width_of(whole.errors, origin + 1, 0.8)) == pytest.approx(tuple(then.width), rel=1e-9)
 
 
 def test_costs_scale_and_shift_and_permute():
@@ -212,6 +218,68 @@ def test_owners_sum_to_the_whole_to_the_pusd(by_team):
     assert found.ahead(date(2026, 6, 30), ("a",)).mid == found.owners[("a",)][0].ahead.mid
 
 
+def test_the_middle_is_the_product_that_is_told(by_team):
+    found = by_team
+    one, period = found.arithmetic, found.periods[-1]
+    text = one.text()
+    # by hand from the line itself: five digits a factor
+    told = re.findall(r"([\d,]+\.?\d*) (?=requests|each|for|days =)", text)
+    requests, each, weekday, skew, prices, days, growth = (float(one.replace(",", "")) for one in told)
+    stopped = requests * each * weekday * skew * prices * days
+    scenarios = {scenario.name: scenario.ahead[one.label].mid for scenario in found.scenarios}
+    assert days == period.days_ahead == one.days
+    assert scenarios["growth_stopped"] == one.stopped == pytest.approx(stopped * PUSD_PER_USD, rel=3e-4)
+    assert scenarios["as_is"] == one.mid == pytest.approx(stopped * growth * PUSD_PER_USD, rel=4e-4)
+    assert text in found.sentences()
+
+
+def test_prices_ahead_are_a_factor_of_their_own(folder):
+    # output costs 4 until August and 2 from then on: 31 days of the quarter as they were, 61 at half
+    made = [request(day, "a", 2, output=True) for day in days("2026-05-04", 42)]
+    one = forecast(bills.ledger_of(made, folder)).arithmetic
+    assert (one.label, one.days) == ("2026Q3", 92)
+    assert one.prices == pytest.approx((31 + 61 / 2) / 92)
+
+
+def test_the_split_that_was_closer_in_the_past_is_taken():
+    """Two steady owners: both splits are right. One that grows: its own forecast is."""
+    flat = owner([1000] * 120)
+    assert sum(test.own + test.late for test in compare([flat, owner([500] * 120)])) == pytest.approx(0, abs=1e-6)
+    growing = owner([round(100 * 1.02**day) for day in range(120)])
+    found = compare([flat, growing])
+    assert is_own_closer(found)
+    # by hand: what shares of late made of the 28 days after day 60
+    late = [sum(one.costs[33:61]) for one in (flat, growing)]
+    came = [sum(one.costs[61:89]) for one in (flat, growing)]
+    apart = sum(abs(a / sum(late) - b / sum(came)) for a, b in zip(late, came, strict=True))
+    assert any(test.late == pytest.approx(apart, rel=1e-9) for test in found)
+    # never tested: shares of late
+    assert not is_own_closer([])
+
+
+def test_the_range_of_a_share_is_as_wide_as_its_own_errors():
+    flat, saw = owner([1000] * 120), owner([500 if day // 30 % 2 else 900 for day in range(120)])
+    counts = [a + b for a, b in zip(flat.costs, saw.costs, strict=True)]
+    whole = Own(counts, 0, learn(counts, counts, 0.8))
+    learned = by_share(saw, whole, 0.8)
+    error = next(one for one in learned.errors if (one.origin, one.days) == (70, 14))
+    base = next(one for one in whole.learned.errors if (one.origin, one.days) == (70, 14))
+    mid = sum(counts[71:85]) / math.exp(base.ratio) * sum(saw.costs[43:71]) / sum(counts[43:71])
+    assert math.exp(error.ratio) == pytest.approx(sum(saw.costs[71:85]) / mid)
+
+
+def test_a_model_that_loses_against_the_last_week_says_so(by_team):
+    found = by_team
+    lost = tuple(Accuracy(days, 40, 0.8, 0.3, 0.2) for days in (7, 14))
+    (said,) = replace(found, accuracy=lost).weak()
+    assert said == (
+        "on this log's past, repeating the last week would have been as close or closer at every horizon tested: "
+        "7 days ahead 20.0 % against 30.0 %, 14 days ahead 20.0 % against 30.0 %"
+    )
+    assert "at some horizons: 14 days" in replace(found, accuracy=(replace(lost[0], mape=0.1), lost[1])).weak()[0]
+    assert replace(found, accuracy=(Accuracy(7, 40, 0.8, 0.1, 0.2),)).weak() == []
+
+
 @pytest.mark.full
 def test_scaling_shifting_and_order(two_teams, folder):
     requests, ledger = two_teams
@@ -236,7 +304,7 @@ def test_an_announced_price_is_in_the_days_ahead(folder):
     assert august == pytest.approx(31 * 1 * PUSD_PER_USD, rel=1e-6)
     (change,) = found.changes
     assert (change.model, f"{change.at:%Y-%m-%d}", change.ratio) == ("m1", "2026-08-01", 0.5)
-    assert any("costs -50.0 % from 2026-08-01 on" in line for line in found.sentences())
+    assert any(line.startswith("price of m1") and ": -50.0 % from 2026-08-01 on" in line for line in found.sentences())
 
 
 def test_a_price_cut_in_the_past_is_no_trend(folder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from datetime import datetime
-from decimal import Decimal
 
 import pytest
 from planted_invoices import by_cause, prices
@@ -12,7 +11,7 @@ from small_logs import ledger, row
 
 import tenfold as tf
 from tenfold.analysis.reconcile.names import one_edit
-from tenfold.errors import LogFormatError
+from tenfold.errors import TenfoldError
 from tenfold.logs import load
 
 HEAD = "date,model,meter,amount\n"
@@ -119,3 +118,26 @@ def test_the_same_row_with_another_amount_in_a_second_file_is_told(log, tmp_path
     found = tf.reconcile(log, [first, second])
     assert found.drift_pusd == 9_500_000_000_000
     assert any(f"{second}:2 has another amount than {first} for the same" in note for note in found.notes)
+
+
+def test_requests_without_token_counts_are_told_in_plain_words(tmp_path):
+    """Twenty calls a day of 1,000 tokens at $10 a million; one of each day lost its counts and is billed: $0.01."""
+    rows = []
+    for day in (1, 2, 3):
+        rows += [call(day, output=1000) | {"is_stream": True} for _ in range(19)]
+        rows.append(call(day) | {"output_tokens": None, "input_tokens": None, "is_stream": True})
+    text = "date,model,amount\n" + "".join(f"2026-06-0{day},large,0.2\n" for day in (1, 2, 3))
+    found = tf.reconcile(ledger(rows, prices("openai")), bill(tmp_path, text))
+    (cause,) = found.causes
+    assert (cause.name, cause.pusd) == ("usage_missing", 3 * 10**10)
+    (said,) = cause.evidence
+    assert said == (
+        "openai: 3 requests have no token counts in the log (an interrupted stream, say); the report bills $0.03 more "
+        "than the log on their days, about what so many requests of these models cost"
+    )
+
+
+@pytest.mark.parametrize("text", ["date,model,amount\r2026-06-01,large,10\r", "d\0a\0t\0e\0,\0x\0\r\0\n\0"])
+def test_line_ends_of_old_macs_and_utf_16_are_refused_in_words(log, tmp_path, text):
+    with pytest.raises(TenfoldError, match=r"bill\.csv"):
+        tf.reconcile(log, bill(tmp_path, text))

@@ -9,6 +9,12 @@ import pytest
 from tenfold.cli import main
 
 
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch):
+    """Leave out the width that pytest's workers say: it is nobody's terminal."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="session")
 def main_in():
     """Run a command in a folder, for what several tests begin with; gives the exit code."""

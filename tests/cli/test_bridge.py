@@ -71,13 +71,13 @@ def test_the_quarter_against_the_one_before(bridge):
 
 
 def test_a_narrow_screen_leaves_out_the_smallest_bar(bridge, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "52")
-    _, out, _ = bridge("--before", "2026-05-01..2026-06-01", "--after", "2026-08-01..2026-09-01", "--by", "model")
+    monkeypatch.setenv("COLUMNS", "48")
+    # half as much again before: volume +205, mix -315, price -90
+    _, out, _ = bridge("--quarter", "2026Q3", "--by", "model", "--scale", "3/2")
     (heads,) = [line.split() for line in out.splitlines() if line.startswith("model ")]
-    # intensity or volume is the largest; price, the smallest, has no room
-    assert heads[-1] in ("volume", "mix")
-    assert "left out to fit 52 columns" in out
-    assert "price" not in heads
+    assert heads[-1] == "mix"
+    assert "volume" not in heads
+    assert "left out to fit 48 columns" in out
 
 
 @pytest.mark.full

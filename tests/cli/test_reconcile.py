@@ -72,6 +72,7 @@ def test_refused_rows_are_named_and_a_limit_that_is_given_decides_the_exit(run, 
     assert (code, "bad.csv:2: no date: '2026-08-32'" in err) == (3, True)
 
 
+@pytest.mark.full
 def test_the_next_step_after_loading_an_invoice_knows_whether_requests_are_there(run, db, tmp_path):
     new = tmp_path / "n.duckdb"
     _, out, _ = run("load", db.parent / "bill.csv", "--db", new)

@@ -88,7 +88,7 @@ def test_short_writes_are_told_from_long_ones(tmp_path):
     assert both_ways(ledger) == [(2 * ALONE + 100 * 2_000_000, 3, 1)] * 2
 
 
-@pytest.mark.parametrize("missing", few(1, [("input_tokens",), ("output_tokens",), ("input_tokens", "output_tokens")]))
+@pytest.mark.parametrize("missing", few(1, [["input_tokens"], ["output_tokens"], ["input_tokens", "output_tokens"]]))
 def test_an_unknown_total_takes_no_other_with_it(tmp_path, missing):
     rows = [
         {**PLAIN, **dict.fromkeys(missing)},

@@ -17,19 +17,19 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 def read(text, zone=None):
-    """Rows, refusals and lines left out."""
+    """Rows, refusals and totals."""
     assert INVOICE_CSV.fits(text)
     found = list(INVOICE_CSV.read(Source(text, zone)))
     rows = [one.row for one in found if one.row is not None]
     return (
-        rows,
+        [row for row in rows if row["amount_kind"] == "billed"],
         [(one.line, one.reason) for one in found if one.reason],
-        sum(not one.reason and one.row is None for one in found),
+        sum(row["amount_kind"] == "total" for row in rows),
     )
 
 
 def test_usual_columns_and_amounts():
-    rows, refused, left_out = read(
+    rows, refused, totals = read(
         "\ufeffDate,Model,Line Item,Amount (USD),Quantity,Unit\n"
         '2026-07-01,GPT-5,Input tokens,"$1,234.56","2,500",1K tokens\n'
         '07/13/2026,"gpt-5, cached input tokens",,($3.00),,\n'
@@ -50,7 +50,7 @@ def test_usual_columns_and_amounts():
         (6, "4 cells where the header has 6"),
         (5, "no amount: '1,23'; write 1234.56 or 1,234.56"),
     ]
-    assert left_out == 2
+    assert totals == 2
 
 
 def test_months_descriptions_and_currencies():

@@ -256,8 +256,9 @@ def test_rows_know_which_rules_they_bear(here):
     assert "several owner mappings" in state().note
     remap(open_log("u.duckdb").store)
     assert (state().applied, state().note) == ((newer,), None)
-    Path("tenfold.toml").unlink()  # no statement: not another mapping
-    assert state().note is None
+    Path("tenfold.toml").unlink()  # no statement: not another mapping, but its other settings do not apply either
+    assert f"bear the owner rules of a tenfold.toml ({newer}) that is not in the working directory" in state().note
+    assert "Run: tenfold owners" not in state().note
 
 
 def test_a_bad_rule_refuses_the_load_before_anything_is_written(here):

@@ -56,6 +56,9 @@ def test_efficiency_stands_beside_the_quarter_before(facts):
     tables = grids(found)
     hit = tables["table-kpis"].rows[0]
     assert hit[:3] == ("Input read from a prompt cache", Fraction(500, 4000), 0)
+    # points are no percent
+    change = [column.name for column in tables["table-kpis"].columns].index("change")
+    assert tables["table-kpis"].texts()[0][change] == "12.5"
     assert [one[0] for one in tables["table-cache-return"].rows] == [
         "2026-07",
         "2026-08",

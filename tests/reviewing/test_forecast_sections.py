@@ -8,7 +8,7 @@ import pytest
 
 from tenfold import charts
 from tenfold.config import Settings, Thresholds
-from tenfold.money import PUSD_PER_USD
+from tenfold.money import PUSD_PER_USD, usd_text
 from tenfold.reviewing.document import Lines, Picture, Prose, Section, Skipped, Table
 from tenfold.reviewing.facts import Facts
 from tenfold.reviewing.quarter import quarter
@@ -100,6 +100,41 @@ def test_the_pictures_are_drawn_and_names_are_text(facts):
     assert [(row["month"], row["low"] is not None, row["budget"] is not None) for row in rows][:3] == [
         ("2026-07", False, True), ("2026-08", True, True), ("2026-09", True, True),
     ]  # fmt: skip
+
+
+def test_without_budgets_the_picture_has_no_layer_for_them(facts):
+    bare = Facts(facts.whole, None, quarter("2026Q3"), Settings())
+    (picture,) = blocks(forecast.section(bare), Picture)
+    layers = charts.spec_of(picture.chart)["layer"]
+    # spent, ranges, middles; a layer of nothing is an extent that Vega warns of
+    assert [layer["encoding"]["y"]["field"] for layer in layers] == ["spent", "low", "mid"]
+    (picture,) = blocks(forecast.section(facts), Picture)
+    assert [layer["encoding"]["y"]["field"] for layer in charts.spec_of(picture.chart)["layer"]][-1] == "budget"
+
+
+def test_what_the_plan_saves_is_a_scenario_or_says_why_not(facts):
+    spend = facts.ledger.total_pusd
+    saved = {"low": usd_text(spend // 10), "mid": usd_text(spend // 4), "high": usd_text(spend // 2)}
+    plan = {"spend_usd": usd_text(spend), "plan": {"saving_usd": saved}}
+    made = forecast.section(Facts(facts.whole, plan, quarter("2026Q3"), Settings()))
+    rows = {row["scenario"]: row for row in cells(made, "forecast-scenarios")}
+    assert rows["levers done"]["mid"] == pytest.approx(rows["as is"]["mid"] * 3 / 4, rel=1e-9)
+    assert rows["levers done"]["low"] == pytest.approx(rows["as is"]["low"] / 2, rel=1e-9)
+    assert rows["levers done"]["high"] == pytest.approx(rows["as is"]["high"] * 9 / 10, rel=1e-9)
+    # a plan of another bill belongs to no day of this one
+    plan["spend_usd"] = "1"
+    made = forecast.section(Facts(facts.whole, plan, quarter("2026Q3"), Settings()))
+    assert "levers done" not in {row["scenario"] for row in cells(made, "forecast-scenarios")}
+    said = [item for block in blocks(made, Lines) for item in block.items]
+    assert any(line.startswith("The plan's levers are in no scenario: made on $1.00 of spend, not on") for line in said)
+
+
+def test_the_band_is_in_sight(facts):
+    (picture,) = blocks(anomalies.section(facts), Picture)
+    spec = charts.spec_of(picture.chart)
+    top = spec["vconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"][1]
+    highs = [row["high"] for rows in spec["datasets"].values() for row in rows if row["high"] is not None]
+    assert sum(high <= top for high in highs) >= 0.9 * len(highs)
 
 
 def test_sections_without_data_say_what_is_missing(tmp_path):

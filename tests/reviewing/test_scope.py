@@ -33,7 +33,9 @@ def test_reconciliation_by_provider_and_month_with_causes(tmp_path):
     facts, section = section_of(db)
     assert facts.is_reconciled is None
     assert any("savings are unreconciled" in getattr(block, "text", "") for block in section.blocks)
-    (tmp_path / "bill.csv").write_text(BILL + "2026-08-04,openai,gpt-4o-mini,output,5,EUR\n")
+    (tmp_path / "bill.csv").write_text(
+        BILL + "2026-08-04,openai,gpt-4o-mini,output,5,EUR\n2026-08-32,openai,gpt-4o-mini,output,5,USD\n"
+    )
     load(tmp_path / "bill.csv", db=db)
     facts, section = section_of(db)
     assert facts.is_reconciled is False
@@ -46,6 +48,9 @@ def test_reconciliation_by_provider_and_month_with_causes(tmp_path):
     ]
     assert grids["table-drift"].rows[0][:2] == ("not in log", 0.9 * usd)
     assert grids["table-dropped"].rows[0][4] == "5 EUR"
+    refused = grids["table-dropped"].rows[1]
+    assert refused[:4] == ("refused by the reader: what it bills is unknown", None, 1, None)
+    assert "bill.csv:8: no date: '2026-08-32'" in refused[5]
     said = " ".join(line for block in section.blocks if block.kind == "lines" for line in block.items)
     assert "the drift is 27.27 % of what was billed, above the limit of 1.0 %: savings are unreconciled" in said
     assert "the log has no request in 2026-08-03" in said

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from fractions import Fraction
 
 import pytest
 from small_logs import ledger
@@ -46,7 +47,13 @@ ROWS = [row("a", MAY, 80), row("<b>", MAY, 20), row("a", AUGUST, 90), row("<b>",
 
 
 def facts(rows, settings=None):
-    return Facts(ledger(rows, PRICES), None, quarter("2026Q3"), settings or Settings())
+    # days apart stand for whole quarters
+    return WholeQuarters(ledger(rows, PRICES), None, quarter("2026Q3"), settings or Settings())
+
+
+class WholeQuarters(Facts):
+    pace = Fraction(1)
+    pace_note = ""
 
 
 def of(section, kind):

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from tenfold import extras, tables
+from tenfold.charts import theme
 from tenfold.extras import MissingExtraError
 
 
@@ -155,3 +156,14 @@ def test_without_the_extra_it_says_how_to_install(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r'a table needs great_tables.*pip install "tenfold\[report\]"'):
         tables.to_html(one_row("a"))
+
+
+def test_an_owner_called_unallocated_is_not_what_has_no_owner():
+    names = pl.Series(["unallocated", None, "total", "3 others", "core"], dtype=pl.String)
+    ones = {"cost_pusd": pusd(5, 4, 3, 2, 1), "output_pusd": pusd(5, 4, 3, 2, 1), "requests": [1] * 5}
+    frame = pl.DataFrame({"team": names, **ones, "unpriced_requests": [0] * 5})
+    grid = tables.composition(frame, ["team"], name="g", caption="g", top=3)
+    assert [row[0] for row in grid.texts()] == ['"unallocated"', "unallocated", '"total"', "2 others", "total"]
+    lumped, kept = theme.lumped(frame.select("team", "cost_pusd"), "team", ["cost_pusd"], 5)
+    assert kept == ['"unallocated"', "unallocated", '"total"', '"3 others"', "core"]
+    assert len(lumped) == 5

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from tenfold import config
-from tenfold.display import absent, counted, nothing_priced, percent, sentence, small_dollars
+from tenfold.display import counted, name_of, nothing_priced, percent, sentence, small_dollars
 from tenfold.errors import AssumptionError, near
 from tenfold.ledger import Composition, Ledger, grain_text
 from tenfold.money import share_out, usd_text
@@ -217,7 +217,7 @@ class Allocation:
     def _repr_html_(self) -> str:
         """Show in a notebook who carries what, and by which method."""
         lines = [
-            (tuple(grain_text(name, row[name]) or absent(name) for name in self.mix.by), self._line(row)[-4:])
+            (tuple(name_of(name, grain_text(name, row[name])) for name in self.mix.by), self._line(row)[-4:])
             for row in self.mix.ordered().rows(named=True)
         ]
         rows = [(*names, *amounts) for names, amounts in (*lines, *self.charge_lines())]

@@ -8,11 +8,17 @@ from tenfold.charts.theme import WIDTH, AnyChart, altair, check, dressed, highes
 
 _BAND, _COST, _MARK = "#56B4E9", "#0072B2", "#D55E00"
 _HEIGHT = 120
+# Share of days whose band is to be seen whole, room above it, and how many times the dearest day the axis goes at most.
+_USUAL, _ROOM, _MOST = 0.9, 1.1, 20.0
+# From this many times the dearest day on, the axis is by roots: on an even one the line would lie flat.
+_ROOTS = 2.0
 _COLUMNS = ("name", "day", "cost_pusd", "low_pusd", "high_pusd", "is_marked")
 
 
 def anomaly_days(frame: pl.DataFrame) -> AnyChart:
     """Draw daily cost as lines over the band that was expected, marked days on top, one panel a series.
+
+    The upper end of the band is in sight on nine days of ten; where it lies far above the line, the axis is by roots.
 
     Args:
         frame: Columns ``name`` (panels in the order of their first row), ``day``, ``cost_pusd``, ``low_pusd``,
@@ -46,16 +52,20 @@ def anomaly_days(frame: pl.DataFrame) -> AnyChart:
         axis = alt.Axis(format=usd_format(highest(own["usd"])), tickCount=3)
         base = alt.Chart(own, width=WIDTH, height=_HEIGHT)
         x = alt.X("yearmonthdate(day):T", title=None, axis=time_axis(alt, frame["day"].cast(pl.Date)))
-        # a band far above any cost would flatten the line
-        limit = 1.25 * max(highest(own["usd"]), 1e-12)
-        y = alt.Scale(domain=[0, limit], clamp=True)
+        # room for the band on a usual day; one far above any cost would flatten the line
+        dearest = max(highest(own["usd"]), 1e-12)
+        usual = own["high"].quantile(_USUAL) or 0.0
+        limit = min(max(_ROOM * dearest, _ROOM * usual), _MOST * dearest)
+        is_even = limit <= _ROOTS * dearest
+        y = alt.Scale(type="linear" if is_even else "sqrt", domain=[0, limit], clamp=True)
+        title = "USD per day" if is_even else "USD per day (axis by roots)"
         band = (
             base.transform_filter("isValid(datum.high)")
             .transform_calculate(key=f"'{keys[1]}'")
             .mark_area(opacity=0.3, clip=True)
             .encode(
                 x=x,
-                y=alt.Y("low:Q", scale=y, title="USD per day", axis=axis),
+                y=alt.Y("low:Q", scale=y, title=title, axis=axis),
                 y2="high:Q",
                 color=colour,
             )

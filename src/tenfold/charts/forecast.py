@@ -37,7 +37,11 @@ def forecast_months(frame: pl.DataFrame) -> AnyChart:
     top = highest(pl.concat([rows[name].drop_nulls() for name in names]))
     base = alt.Chart(rows, width=WIDTH, height=240)
     x = alt.X("month:N", sort=frame["month"].to_list(), title=None, axis=alt.Axis(grid=False))
-    scale = alt.Scale(domain=keys, range=[_SPENT, _RANGE, INK, _BUDGET])
+    colours = dict(zip(keys, (_SPENT, _RANGE, INK, _BUDGET), strict=True))
+    told = dict(zip(keys, ("spent", "low", "mid", "budget"), strict=True))
+    # what there is none of has no layer, as Vega warns of one without an extent, and no place in the legend
+    used = [key for key in keys if rows[told[key]].drop_nulls().len()]
+    scale = alt.Scale(domain=used, range=[colours[key] for key in used])
 
     def keyed(text: str) -> object:
         return alt.Color(f"{text}:N", scale=scale, legend=alt.Legend(offset=26))
@@ -80,4 +84,5 @@ def forecast_months(frame: pl.DataFrame) -> AnyChart:
         .mark_tick(thickness=3, size=_BAR * 1.5, orient="horizontal")
         .encode(x=x, y=alt.Y("budget:Q"), color=keyed("key"), tooltip=["month:N", tip("budget")])
     )
-    return dressed(spent + ranges + middles + budgets)
+    layers = zip((spent, ranges, middles, budgets), keys, strict=True)
+    return dressed(alt.layer(*(layer for layer, key in layers if key in used)))

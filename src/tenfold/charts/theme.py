@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from tenfold.display import absent
+from tenfold.display import name_of
 from tenfold.errors import TenfoldError
 from tenfold.extras import need
 from tenfold.money import to_float_usd
@@ -236,14 +236,16 @@ def lumped(frame: pl.DataFrame, column: str, sums: Sequence[str], top: int) -> t
 
     Args:
         frame: Rows with the column, ``cost_pusd``, and what else is grouped by.
-        column: The column; NULL becomes ``(none)``, or ``unallocated`` for the team.
+        column: The column; its values are named for people (``display.name_of``).
         sums: Columns to sum; all others but ``column`` are grouped by.
         top: How many values to keep.
 
     Returns:
         The frame, and the names in order of cost, the rest last.
     """
-    named = frame.with_columns(pl.col(column).cast(pl.String).fill_null(absent(column)))
+    named = frame.with_columns(
+        pl.col(column).cast(pl.String).map_elements(lambda value: name_of(column, value), pl.String, skip_nulls=False)
+    )
     ranked = (
         named.group_by(column)
         .agg(pl.sum("cost_pusd"))

@@ -27,7 +27,7 @@ from tenfold.cli.common import (
     working,
 )
 from tenfold.cli.serving_fleet import FleetFile, laid_on
-from tenfold.display import absent, counted, sentence
+from tenfold.display import counted, name_of, sentence
 from tenfold.errors import AssumptionError
 from tenfold.ledger import attribute, check_dimensions
 from tenfold.money import PUSD_PER_USD, shown
@@ -94,12 +94,11 @@ def _show(screen: Screen, found: Anomalies) -> None:
         *(("cost", True), ("expected", True), ("impact", True), ("MADs", True)),
     )
     for one in found.found[:_ROWS]:
-        names = zip(found.by, one.owner, strict=True)
         table.add_row(
-            *(absent(name) if value is None else str(value) for name, value in names),
+            *map(name_of, found.by, one.owner),
             KIND_WORDS[one.kind],
             one.first.isoformat(),
-            "still on" if one.is_open else one.last.isoformat(),
+            str(one.until),
             *(shown(pusd) for pusd in (one.cost, one.expected, one.impact)),
             f"{one.score:.1f}" if one.score else "",
         )

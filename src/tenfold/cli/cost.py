@@ -332,7 +332,7 @@ def _allocated_table(allocated: Allocation) -> Table:
     by = allocated.mix.by
     table = plain_table(*((name, False) for name in by), *((name.replace("_", " "), True) for name in _ALLOCATED))
     for row in allocated.frame.rows(named=True):
-        names = (grain_text(name, row[name]) or display.absent(name) for name in by)
+        names = (display.name_of(name, grain_text(name, row[name])) for name in by)
         table.add_row(*names, *(_usd(row[f"{name}_pusd"]) for name in _ALLOCATED))
     for values, money in allocated.charge_lines():
         table.add_row(*(value or "" for value in values), *(display.small_dollars(pusd) for pusd in money))
@@ -365,7 +365,7 @@ def _table(ledger: Ledger, mix: Composition, costs: Costs | None) -> Table:
         blank = display.nothing_priced(row["requests"], row["unpriced_requests"])
         parts = [sum(int(row[f"{name}_pusd"]) for name in names) for names in groups.values()]
         table.add_row(
-            *(grain_text(name, row[name]) or display.absent(name) for name in mix.by),
+            *(display.name_of(name, grain_text(name, row[name])) for name in mix.by),
             f"{row['requests']:,}",
             "no price" if blank else display.small_dollars(cost_pusd),
             *((_usd(effective[tuple(row[name] for name in mix.by)]),) if costs else ()),

@@ -32,7 +32,7 @@ from tenfold.cli.common import (
     working,
 )
 from tenfold.cli.serving_fleet import FleetFile, laid_on
-from tenfold.display import UNALLOCATED, percent, sentence, small_dollars
+from tenfold.display import name_of, percent, sentence, small_dollars
 from tenfold.errors import AssumptionError
 from tenfold.ledger import Ledger, Window, attribute, check_dimensions
 from tenfold.ledger.span import DAY, starts
@@ -109,7 +109,7 @@ def _burn(ledger: Ledger, found: Forecast, file: str, settings: config.Settings)
     for owner in found.tracks if found.by in ((), ("team",)) else (None,):
         one = found.ahead(after - DAY, owner)
         if one is not None and one.low is not None and one.high is not None:
-            name = WHOLE if owner is None else UNALLOCATED if owner[0] is None else str(owner[0])
+            name = WHOLE if owner is None else name_of("team", owner[0])
             ahead[name] = Range(one.low, one.mid, one.high)
     alerts = settings.thresholds.budget_alerts
     return burn(ledger.within(window), file, through=last, alerts=alerts, ahead=ahead)
@@ -159,6 +159,8 @@ def _show_burn(screen: Screen, spent: Burn) -> None:
             "–" if ends is None else shown(ends.mid),
             _usd(line.overrun),
         )
+    if spent.ungranted:
+        table.add_row("spend without a budget", "–", shown(spent.ungranted), "–", "–", "–")
     screen.table(table)
     for said in sentences(spent):
         screen.line(said)

@@ -114,7 +114,11 @@ _COMMANDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     ("review", _REPORT, (f"tenfold review {_DB} --quarter 2026Q3 --out review.html",)),
-    ("reconcile", _REPORT, (f"tenfold reconcile {_DB} --invoice costs.json",)),
+    (
+        "reconcile",
+        _REPORT,
+        (f"tenfold reconcile {_DB} --invoice costs.json", f"tenfold reconcile {_DB} --max-drift 0.01 --json"),
+    ),
     ("export", _REPORT, (f"tenfold export focus {_DB} --out focus.csv",)),
     ("export focus", "", (f"tenfold export focus {_DB} --out focus.csv",)),
     ("export explain", "", (f"tenfold export explain {_DB} focus.csv --row 12",)),

@@ -30,7 +30,7 @@ from tenfold.cli.common import (
     report_zone,
 )
 from tenfold.cli.serving_fleet import FleetFile, laid_on
-from tenfold.display import UNMEASURED, absent, counted, number, percent, sentence, small_dollars
+from tenfold.display import UNMEASURED, counted, name_of, number, percent, sentence, small_dollars
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import Ledger, Window, attribute
 from tenfold.ledger.breakdowns import breakdowns
@@ -195,7 +195,7 @@ def show(screen: Screen, now: Kpis, before: Kpis | None) -> None:
         screen.table(_by("month", [(f"{month:%Y-%m}", at) for at, (month, _) in enumerate(now.units.months)], now))
     for name, values in now.units.groups.items():
         screen.line()
-        screen.table(_by(name, [(value or absent(name), at) for at, (value, _) in enumerate(values[:_ROWS])], now))
+        screen.table(_by(name, [(name_of(name, value), at) for at, (value, _) in enumerate(values[:_ROWS])], now))
         if len(values) > _ROWS:
             screen.line(f"and {len(values) - _ROWS:,} more", style="dim")
 

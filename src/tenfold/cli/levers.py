@@ -184,7 +184,9 @@ def show_breaks(screen: Screen, broken: CacheBreaks) -> None:
         return
     table = plain_table(("cause", False), ("feature", False), ("turns", True), ("tokens", True), ("cost", True))
     for one in ranked[:_BREAKS]:
-        table.add_row(one.text, one.feature or "(none)", f"{one.turns:,}", f"{one.tokens:,}", _cost(one))
+        table.add_row(
+            one.text, display.name_of("feature", one.feature), f"{one.turns:,}", f"{one.tokens:,}", _cost(one)
+        )
     screen.line()
     screen.table(table)
     if rest := ranked[_BREAKS:]:
@@ -198,7 +200,7 @@ def _to_do(ranked: Sequence[Break]) -> list[tuple[str, str]]:
     """Say what to do once a cause; where it differs by feature, with the features."""
     features: dict[tuple[str, str], list[str]] = {}
     for one in ranked:
-        features.setdefault((one.text, one.to_do), []).append(one.feature or "(none)")
+        features.setdefault((one.text, one.to_do), []).append(display.name_of("feature", one.feature))
     texts = [text for text, _ in features]
     return [
         (text, to_do if texts.count(text) == 1 else f"{', '.join(named)}: {to_do}")

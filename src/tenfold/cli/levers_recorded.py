@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from tenfold.cli.common import Screen, plain_table, print_json
-from tenfold.display import dollars, minute
+from tenfold.display import dollars, minute, name_of
 from tenfold.errors import AssumptionError, StoreError
 from tenfold.ledger import Ledger
 from tenfold.logs import Log
@@ -208,7 +208,7 @@ def show_tracked(screen: Screen, kept: tracking.Tracked) -> None:
     )  # fmt: skip
     for row in document["features"]:
         table.add_row(
-            row["feature"] or "(none)", f"{row['requests']:,}", dollars(row["cost_usd"]),
+            name_of("feature", row["feature"]), f"{row['requests']:,}", dollars(row["cost_usd"]),
             dollars(row["expected_usd"]), dollars(row["promised_usd"]), dollars(row["realised_usd"]),
         )  # fmt: skip
     screen.table(table)

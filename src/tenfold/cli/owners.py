@@ -19,7 +19,10 @@ def owners(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
     json: Json = False,
 ) -> None:
-    """Give every stored request its owner by the rules of tenfold.toml; nothing is loaded anew."""
+    """Give every stored request its owner by the rules of tenfold.toml; nothing is loaded anew.
+
+    tenfold.toml is read from the working directory only, not from where the database is.
+    """
     done = remap(open_log(db).store, dry_run=dry_run)
     if json:
         print_json(done.as_dict())

@@ -94,7 +94,7 @@ def reconcile(
     if found.verdict == "not_evaluable":
         raise NotEvaluable(_nothing(found, has_files=invoice is not None))
     if max_drift is not None and found.verdict == "unreconciled":
-        raise Unreconciled(f"the drift is {display.percent(found.drift_ratio, 2)}, above --max-drift {max_drift}")
+        raise Unreconciled(f"the gross drift is {display.percent(found.drift_ratio, 2)}, above --max-drift {max_drift}")
 
 
 def _share(text: str | None) -> Decimal | None:
@@ -133,7 +133,7 @@ def show(screen: Screen, found: Reconciliation) -> None:
     net = Fraction(found.drift_pusd, found.invoiced_pusd) if found.invoiced_pusd else None
     drift, gross = display.percent(net, 2), display.percent(found.drift_ratio, 2)
     cancels = (
-        "" if net is not None and abs(net) == found.drift_ratio else f" ({gross}, as causes of opposite sign count)"
+        "" if net is not None and abs(net) == found.drift_ratio else f" (gross {gross}: opposite drifts do not cancel)"
     )
     screen.line(
         f"billed {shown(found.invoiced_pusd)}, logged {shown(found.compared_pusd)}: drift {_signed(found.drift_pusd)} "

@@ -53,7 +53,10 @@ def review(
     fleet: FleetFile = None,
     json: Json = False,
 ) -> None:
-    """Write the quarter's review: one file that needs no network."""
+    """Write the quarter's review: one file that needs no network.
+
+    Zone, fiscal year, currency, budgets and thresholds come from tenfold.toml in the working directory, if it is there.
+    """
     local, settings = report_zone(zone), config.settings()
     forms = [form_of(file) for file in out_files]  # refused before the work, not after it
     for file in out_files:

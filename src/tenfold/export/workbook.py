@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tenfold.display import absent, visible
+from tenfold.display import name_of, visible
 from tenfold.errors import AssumptionError
 from tenfold.extras import need
+from tenfold.files import in_place
 from tenfold.money import to_float_usd
 
 if TYPE_CHECKING:
@@ -89,13 +90,18 @@ def _table(sheet: Worksheet, by: Sequence[str], frame: pl.DataFrame, formats: di
         sheet.write_string(0, place, _heading(name), formats["head"])
     for number, row in enumerate(frame.iter_rows(), _HEAD):
         for place, (name, value) in enumerate(zip(frame.columns, row, strict=True)):
-            _cell(sheet, number, place, name, absent(name) if value is None and name in by else value, formats)
+            _cell(sheet, number, place, name, _named(name, value) if name in by else value, formats)
     last = _HEAD + len(frame)
     for place, name in enumerate(frame.columns):
         if name in by:
             sheet.write_string(last, place, "total" if place == 0 else "", formats["label_total"])
         else:
             _total(sheet, last, place, name, frame[name], formats)
+
+
+def _named(name: str, value: object) -> object:
+    """Name what a log says nothing of, and what reads like such a name; days stay days."""
+    return name_of(name, value) if value is None or isinstance(value, str) else value
 
 
 def _total(sheet: Worksheet, last: int, place: int, name: str, values: pl.Series, formats: dict[str, Format]) -> None:

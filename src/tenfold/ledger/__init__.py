@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from tenfold import display, tables
-from tenfold.display import UNALLOCATED, nothing_priced
+from tenfold.display import nothing_priced
 from tenfold.ledger.charges import Charge
 from tenfold.ledger.costs import Costs, costs
 from tenfold.ledger.coverage import Coverage, coverage
@@ -118,7 +118,7 @@ class Composition:
     def usd(self) -> pl.DataFrame:
         """Give the rows for reading: money in USD, exact, and NULL where nothing in a group has a price.
 
-        What has no team reads ``unallocated``.
+        What has no team reads ``unallocated``; a team of that name stands in quotes.
 
         Returns:
             Dimensions, ``requests``, ``unpriced_requests``, ``cost_usd`` (Decimal with 12 decimals).
@@ -126,7 +126,7 @@ class Composition:
         rows = self.rows()
         made = {name: [row[name] for row in rows] for name in (*self.by, "requests", "unpriced_requests")}
         if "team" in made:
-            made["team"] = [UNALLOCATED if team is None else team for team in made["team"]]
+            made["team"] = [display.name_of("team", team) for team in made["team"]]
         cost = [None if row["cost_usd"] is None else Decimal(row["cost_usd"]) for row in rows]
         return pl.DataFrame(made).with_columns(cost_usd=pl.Series(cost, dtype=pl.Decimal(38, 12)))
 

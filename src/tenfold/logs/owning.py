@@ -45,10 +45,15 @@ class OwnerState(NamedTuple):
 
     @property
     def note(self) -> str | None:
-        """What is to be done, in one sentence; None where the two agree."""
+        """What is to be done, in one sentence; None where the two agree, or neither says anything."""
         way_out = f"Run: tenfold owners --db {self.db}"
         if len(self.applied) > 1:
             return f"the stored requests bear several owner mappings ({', '.join(self.applied)}). {way_out}"
+        if self.current is None and self.applied and self.applied[0] != NONE:
+            return (
+                f"the stored requests bear the owner rules of a {config.FILE} ({self.applied[0]}) that is not in the "
+                "working directory: the rules stand, but zone, fiscal year, budgets and thresholds of it are not read"
+            )
         if self.current is None or not self.applied or self.applied[0] == self.current:
             return None
         return (

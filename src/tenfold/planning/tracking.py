@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from tenfold.display import absent, percent, sentence
+from tenfold.display import name_of, percent, sentence
 from tenfold.errors import AssumptionError, StepError
 from tenfold.ledger import Ledger, Session
 from tenfold.levers.where import check
@@ -148,7 +148,7 @@ class Tracked:
         columns = [Column("feature", "feature"), Column("requests", "requests", "count", sums=True)]
         columns += [Column(name, f"{name} (USD)", "pusd", sums=True) for name in ("promised", "realised")]
         rows = [
-            (row.feature or absent("feature"), row.requests, round(row.promised_pusd), round(row.realised_pusd))
+            (name_of("feature", row.feature), row.requests, round(row.promised_pusd), round(row.realised_pusd))
             for row in self.rows
         ]
         rows.append(("total", sum(row.requests for row in self.rows), self.promised_pusd, self.realised_pusd))

@@ -22,7 +22,7 @@ from tenfold.analysis.forecast.result import Range
 from tenfold.analysis.reconcile import Reconciliation, reconcile
 from tenfold.analysis.unit_economics import UnitEconomics, unit_economics
 from tenfold.config import Settings
-from tenfold.display import UNALLOCATED, dollars, number
+from tenfold.display import dollars, name_of, number
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import Composition, Costs, Ledger, Window
 from tenfold.ledger.span import Span, span
@@ -265,12 +265,14 @@ class Facts:
     @cached_property
     def forecast(self) -> Forecast | str:
         """What is going to be spent, from the log until the quarter's end; a text says why there is none."""
-        return self._forecast(self.quarter.bounds[1], None, by=("team",))
+        return self._forecast(self.quarter.bounds[1], None, by=("team",), saving=self._saving())
 
-    def _forecast(self, end: datetime, until: date | None, by: Sequence[str] = ()) -> Forecast | str:
+    def _forecast(
+        self, end: datetime, until: date | None, by: Sequence[str] = (), saving: Saving | None = None
+    ) -> Forecast | str:
         try:
             past = self.whole.within(Window(None, end, self.zone))
-            return forecast(past, until=until, by=by, fiscal_year_start=self.settings.fiscal_year_start)
+            return forecast(past, until=until, by=by, fiscal_year_start=self.settings.fiscal_year_start, saving=saving)
         except (NotEvaluable, AssumptionError) as error:
             return str(error)
 
@@ -309,7 +311,7 @@ class Facts:
         for owner in found.tracks:
             expected = found.ahead(self.quarter.last_day, owner)
             if expected is not None and expected.low is not None and expected.high is not None:
-                name = WHOLE if owner is None else UNALLOCATED if owner[0] is None else str(owner[0])
+                name = WHOLE if owner is None else name_of("team", owner[0])
                 ahead[name] = Expected(expected.low, expected.mid, expected.high)
         through = min(found.first - timedelta(days=1), self.quarter.last_day)
         return burn(self.ledger, self.settings.budgets, through=through, alerts=alerts, ahead=ahead)

@@ -218,7 +218,7 @@ USAGE_BUCKETS: tuple[Column, ...] = (
     Column("amount", "DECIMAL(38,12)", "money in currency", "currency"),
     Column("currency", "VARCHAR", "currency of amount"),
     Column("amount_usd", "DECIMAL(38,12)", "amount where it is in dollars", "USD"),
-    Column("amount_kind", "VARCHAR", "list, contracted, billed or effective: never add two kinds"),
+    Column("amount_kind", "VARCHAR", "list, contracted, billed, effective, or total of other rows: never add two"),
     Column("description", "VARCHAR", "the source's own words for the charge"),
     Column("invoice_id", "VARCHAR", "invoice"),
     Column("tags", "MAP(VARCHAR, VARCHAR)", "tags and labels"),

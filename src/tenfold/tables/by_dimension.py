@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from tenfold.display import METER_GROUPS, absent, nothing_priced, sentence
+from tenfold.display import METER_GROUPS, name_of, nothing_priced, sentence
 from tenfold.tables.grid import EMPTY, Cell, Column, Grid, grid
 
 
@@ -55,7 +55,7 @@ def composition(
 
 class _Row:
     def __init__(self, row: dict[str, object], by: Sequence[str]) -> None:
-        self.names = [absent(column) if row[column] is None else str(row[column]) for column in by]
+        self.names = [name_of(column, row[column]) for column in by]
         self.by = list(by)
         self.meters = {key.removesuffix("_pusd"): _int(value) for key, value in row.items() if key.endswith("_pusd")}
         self.cost = self.meters.pop("cost")
@@ -80,7 +80,9 @@ def _summed(rows: Sequence[_Row], names: list[str]) -> _Row:
     sums["requests"] = sum(row.requests for row in rows)
     sums["unpriced_requests"] = sum(row.unpriced for row in rows)
     by = rows[0].by if rows else [f"dimension {n}" for n in range(len(names))]
-    return _Row({**sums, **dict(zip(by, names, strict=True))}, by)
+    made = _Row({**sums, **dict.fromkeys(by)}, by)
+    made.names = names
+    return made
 
 
 def _int(value: object) -> int:

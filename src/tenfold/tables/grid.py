@@ -9,14 +9,16 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, NamedTuple, TypeAlias
 
-from tenfold.display import number, percent
+from tenfold.display import NAMELESS, number, percent
 from tenfold.money import PUSD_PER_USD, shown
+from tenfold.tables.footing import foot
 
 Kind: TypeAlias = Literal["text", "pusd", "count", "ratio", "number", "date"]
 Cell: TypeAlias = str | int | float | Fraction | Decimal | date | None
 EMPTY = "–"
-NAMELESS = "(empty)"
 _WORDS = ("text", "date")
+# What a shown 1 is, by kind: amounts that are rounded where people read.
+_UNITS: dict[Kind, Fraction] = {"pusd": Fraction(PUSD_PER_USD), "ratio": Fraction(1, 100), "number": Fraction(1)}
 
 
 class Column(NamedTuple):
@@ -68,7 +70,8 @@ class Grid:
         """Write the cells for people.
 
         Returns:
-            Rows of text, in the order of the columns; what is unknown is an en dash.
+            Rows of text, in the order of the columns; what is unknown is an en dash. Columns with a sum, and shares,
+            sum to their total as shown.
         """
         columns = [self._written(place) for place in range(len(self.columns))]
         # a row without a name would be a heading without text
@@ -94,8 +97,14 @@ class Grid:
         return card("", (), self)
 
     def _written(self, place: int) -> list[str]:
-        decimals = self.decimals(place)
-        return [text_of(row[place], self.columns[place].kind, decimals) for row in self.rows]
+        column, decimals = self.columns[place], self.decimals(place)
+        cells = [row[place] for row in self.rows]
+        texts = [text_of(cell, column.kind, decimals) for cell in cells]
+        if not self.has_total or not (column.sums or column.share_of) or column.kind not in _UNITS:
+            return texts
+        unit = _UNITS[column.kind] / 10**decimals
+        is_share = column.kind == "ratio"
+        return foot(cells, texts, unit, lambda value: text_of(value, column.kind, decimals), is_share=is_share)
 
 
 def grid(

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from tenfold.analysis.anomalies.judging import LEAST, TRAILING, Band, Found, Judge, Kind
-from tenfold.display import absent, counted, percent, sentence
+from tenfold.display import counted, name_of, percent, sentence
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import Ledger
 from tenfold.ledger.span import DAY, Span, span, undated_notes
@@ -78,6 +78,11 @@ class Anomaly:
         return self.cost - self.expected
 
     @property
+    def until(self) -> date | str:
+        """Its last day, or in words that it lasts."""
+        return "not back" if self.kind == "ended" else "still on" if self.is_open else self.last
+
+    @property
     def days(self) -> int:
         """How many days it lasts."""
         return (self.last - self.first).days + 1
@@ -136,7 +141,8 @@ class Anomalies:
         for what, kinds in _GROUPS:
             own = [one.impact for one in self.found if one.kind in kinds]
             if own:
-                made.append((what, len(own), sum(max(one, 0) for one in own), sum(max(-one, 0) for one in own)))
+                name = _SINGULAR.get(what, what) if len(own) == 1 else what
+                made.append((name, len(own), sum(max(one, 0) for one in own), sum(max(-one, 0) for one in own)))
         return made
 
     def summed(self) -> str:
@@ -147,9 +153,8 @@ class Anomalies:
         """
         said: list[str] = []
         for what, many, more, less in self.sums():
-            name = _SINGULAR.get(what, what) if many == 1 else what
             sides = [f"{shown(pusd)} {side}" for pusd, side in ((more, "more"), (less, "less")) if pusd]
-            said.append(f"{many} {name}: {' and '.join(sides) or shown(0)}")
+            said.append(f"{many} {what}: {' and '.join(sides) or shown(0)}")
         return "; ".join(said)
 
     def band(self, owner: Owner) -> pl.DataFrame:
@@ -192,7 +197,7 @@ class Anomalies:
         Returns:
             The lines, then the notes.
         """
-        return [*(told(self.by, one) for one in self.found), *self.notes]
+        return [*(told(self.by, one) for one in self.found), *map(sentence, self.notes)]
 
     def __repr__(self) -> str:
         """Say what it is in one line."""
@@ -203,7 +208,7 @@ class Anomalies:
 
     def _repr_html_(self) -> str:
         """Show what stands out in a notebook, the largest impact first."""
-        return card(f"Anomalies: {self._counted()}. {sentence(self.summed())}", map(sentence, self.sentences()))
+        return card(f"Anomalies: {self._counted()}. {self.summed()}", self.sentences())
 
 
 def anomalies(
@@ -339,7 +344,7 @@ def owner_text(by: Sequence[str], owner: Owner) -> str:
     Returns:
         The values, those that are absent in words.
     """
-    return " · ".join(absent(name) if value is None else str(value) for name, value in zip(by, owner, strict=True))
+    return " · ".join(map(name_of, by, owner))
 
 
 def told(by: Sequence[str], one: Anomaly) -> str:
@@ -361,8 +366,8 @@ def told(by: Sequence[str], one: Anomaly) -> str:
     if one.kind == "ended":
         daily = shown(one.expected // one.days)
         return (
-            f"{owner_text(by, one.owner)}: ended, no request since {one.first}, {shown(-one.impact)} less than its last "
-            f"weeks would have made it ({daily} a day)"
+            f"{owner_text(by, one.owner)}: ended, no request since {one.first}, {shown(-one.impact)} less than if it "
+            f"had gone on as in its last weeks ({daily} a day)"
         )
     if one.kind == "new":
         return f"{owner_text(by, one.owner)}: new {when}, {shown(one.cost)}"

@@ -243,12 +243,12 @@ class Judge:
         self._add(kind, run, last, tuple(expected), is_open=is_open)
 
     def _end(self) -> None:
-        """Tell once that the series has ended, with what its days since would have cost as its last weeks did."""
+        """Tell once that the series has ended: its days since are held against the same weekdays of its last weeks."""
         past = self._past[-TRAILING:]
         days = range(self._last + 1, len(self.costs))
-        measures = [self._measure(day, past) for day in days]
-        expected = tuple(0.0 if one is None else one.expected * exp(-one.slope * n) for n, one in enumerate(measures))
-        if any(expected):
+        weekdays = [[cost for day, cost in past if day % WEEK == place] or [0.0] for place in range(WEEK)]
+        expected = tuple(fmean(weekdays[day % WEEK]) for day in days)
+        if len(past) >= LEAST and any(expected):
             baseline = tuple(day for day, _ in past)
             self.found.append(Found("ended", days[0], days[-1], expected, 0.0, True, baseline))
 

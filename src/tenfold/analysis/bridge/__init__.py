@@ -17,14 +17,14 @@ from tenfold.analysis.bridge import bars as made_of
 from tenfold.analysis.bridge.factors import METHODS
 from tenfold.analysis.bridge.periods import Period, Question, boundary, check_columns, read
 from tenfold.analysis.bridge.result import Bar, Bridge
-from tenfold.analysis.bridge.segments import Effects, Segment, check_method, decompose, footed
+from tenfold.analysis.bridge.segments import Effects, Segment, check_method, decompose
 from tenfold.analysis.bridge.sides import Side, days, decimals, whole, without_price
 from tenfold.analysis.bridge.swaps import Swap, swaps
 from tenfold.analysis.bridge.words import Words, came_and_went, name
 from tenfold.display import counted
 from tenfold.errors import AssumptionError, NotEvaluable, near
 from tenfold.ledger import Ledger
-from tenfold.money import divided
+from tenfold.money import divided, footed
 
 __all__ = ["BASES", "METHODS", "Bar", "Bridge", "Effects", "Segment", "Side", "Swap", "bridge", "decompose", "footed"]
 

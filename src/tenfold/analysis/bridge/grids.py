@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tenfold.analysis.bridge.segments import footed
-from tenfold.money import divided
+from tenfold.money import divided, footed
 from tenfold.tables import Column, Grid
 
 if TYPE_CHECKING:

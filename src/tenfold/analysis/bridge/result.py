@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from tenfold.analysis.bridge import grids
-from tenfold.analysis.bridge.segments import footed
 from tenfold.analysis.bridge.sides import Side, decimals, listed
 from tenfold.analysis.bridge.swaps import Swap
-from tenfold.display import absent, percent, sentence
-from tenfold.money import divided, shown, to_usd, usd_text
+from tenfold.display import name_of, percent, sentence
+from tenfold.money import divided, footed, shown, to_usd, usd_text
 from tenfold.tables import Grid, card
 
 if TYPE_CHECKING:
@@ -255,7 +254,7 @@ class Bridge:
         Returns:
             The value, or the word for none.
         """
-        return absent(name) if row[name] is None else str(row[name])
+        return name_of(name, row[name])
 
     def frame(self) -> pl.DataFrame:
         """Give the bars as a frame: ``key``, ``bar``, ``usd`` (exact), ``favourable``."""

@@ -155,23 +155,3 @@ def _effects(
     factors = [*volume, *shares, (Fraction(one.p0), Fraction(one.p1))]
     found = effects(factors, method)
     return Effects(found[0], found[1], found[2:-1], found[-1], weight=last_weight(factors, found[-1], method))
-
-
-def footed(parts: Sequence[Fraction], total: int) -> list[int]:
-    """Round parts to whole numbers that sum to a whole total (largest remainder).
-
-    Args:
-        parts: Exact parts of either sign; they sum to the total, but for a fraction of one where it was rounded.
-        total: What they are to sum to.
-
-    Returns:
-        One whole number a part; earlier parts win ties.
-    """
-    whole = [floor(part) for part in parts]
-    order = sorted(range(len(parts)), key=lambda place: (whole[place] - parts[place], place))
-    left = total - sum(whole)
-    if not -len(parts) <= left <= len(parts):
-        raise ValueError(f"parts that sum to {float(sum(parts, _NONE)):.3f} cannot be rounded to {total}")
-    for place in order[:left] if left > 0 else order[left:] if left < 0 else ():
-        whole[place] += 1 if left > 0 else -1
-    return whole

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
-from tenfold.display import absent
+from tenfold.display import name_of
 from tenfold.ledger import Ledger
 from tenfold.money import divided, usd_text
 
@@ -52,7 +52,7 @@ class Swap(NamedTuple):
     def place(self) -> str:
         """Team and feature for people."""
         pairs = zip(_PLACE, (self.team, self.feature), strict=True)
-        return " · ".join(absent(name) if value is None else value for name, value in pairs)
+        return " · ".join(name_of(name, value) for name, value in pairs)
 
     def as_dict(self) -> dict[str, Any]:
         """Give the swap as a document."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tenfold.analysis.bridge import bars
 from tenfold.analysis.bridge.periods import Period
 from tenfold.analysis.bridge.sides import listed, whole
-from tenfold.display import absent, percent
+from tenfold.display import name_of, percent
 from tenfold.money import divided, shown
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ def came_and_went(found: Bridge) -> Iterator[str]:
         rows.sort(key=lambda row: -row[other])
         if rows and found.by:
             named = [
-                f"{' '.join(absent(one) if row[one] is None else row[one] for one in found.by)} "
-                f"({found.money(row[other])})"
+                f"{' '.join(name_of(one, row[one]) for one in found.by)} ({found.money(row[other])})"
                 for row in rows[:_NAMED]
             ]
             more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""

@@ -7,7 +7,7 @@ Budget burn is spend over (budget x elapsed share) (FinOps practice, ``reference
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cache
@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from tenfold.analysis.budgets.file import WHOLE, Budget, Budgets, next_month, read_budgets
 from tenfold.analysis.budgets.lines import Alert, Burn, Line, Range
-from tenfold.display import UNALLOCATED, counted, percent, sentence, small_dollars
+from tenfold.display import counted, name_of, percent, sentence, small_dollars
 from tenfold.errors import AssumptionError, near
 from tenfold.ledger import Ledger, grain_text
 from tenfold.ledger.span import span
@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 ALERTS = (0.5, 0.8, 1.0)
+_NAMED = 3
 _Spent = Mapping[date, int]
 
 
@@ -83,7 +84,7 @@ def burn(
     everyone = _summed(spent.values())
     charges = ledger.charges_pusd
     has_whole = any(one.owner == WHOLE for one in budgets.rows)
-    total = made.line(WHOLE, everyone, charges) if has_whole else made.together(owners, spent)
+    total = made.line(WHOLE, everyone, charges) if has_whole else made.together(owners, everyone, charges)
     names = [WHOLE] if has_whole else []
     months = [line for name in (*names, *(line.owner for line in owners))
               for line in made.monthly(name, everyone if name == WHOLE else spent.get(name, {}))]  # fmt: skip
@@ -99,7 +100,9 @@ def burn(
         if gap:
             side = "more" if gap > 0 else "less"
             notes.append(f"the owners' budgets together are {small_dollars(abs(gap))} {side} than that of the whole")
-    if charges and has_whole:
+    if not has_whole and total is not None:
+        notes += _ungranted(without, {one.month for one in budgets.rows})
+    if charges and total is not None:
         notes.append(f"the whole holds {small_dollars(charges)} of idle GPUs, which are in no owner's line")
     if reached is not None and through == reached.last and through in reached.partial:
         notes.append(f"{through} is counted as a whole day; the log ends within it")
@@ -154,7 +157,13 @@ class _Making:
 
     def line(self, owner: str, spent: _Spent, charges: int = 0) -> Line | None:
         """Hold an owner's spend against its budget in the window."""
-        return self._line(owner, "total", self.daily(owner), spent, self.ahead.get(owner), charges)
+        daily = self.daily(owner)
+        return self._line(owner, "total", daily, spent, self._ahead(owner, daily), charges)
+
+    def _ahead(self, owner: str, daily: Mapping[date, int]) -> Range | None:
+        """Take what is expected of the days ahead, where all of them have a budget; else the pace so far goes on."""
+        is_of_all = all(day in daily for day in self.days if day not in self.over)
+        return self.ahead.get(owner) if is_of_all else None
 
     def monthly(self, owner: str, spent: _Spent) -> Iterable[Line]:
         """Do so month by month."""
@@ -165,18 +174,10 @@ class _Making:
             if line is not None:
                 yield line
 
-    def together(self, owners: Sequence[Line], spent: Mapping[str, _Spent]) -> Line | None:
-        """Add up the owners, each over the months that its budgets are for."""
+    def together(self, owners: Sequence[Line], everyone: _Spent, charges: int) -> Line | None:
+        """Hold all spend of the months that owners' budgets are for against their sum."""
         daily = _summed(self.daily(line.owner) for line in owners)
-        own = [
-            {day: pusd for day, pusd in spent.get(line.owner, {}).items() if day in self.daily(line.owner)}
-            for line in owners
-        ]
-        known = [self.ahead.get(line.owner) for line in owners]
-        mids = [one for one in known if one is not None]
-        # ends of ranges do not add up: their sum is wider than the range of the sum
-        ahead = Range(*map(sum, zip(*mids, strict=True))) if owners and len(mids) == len(owners) else None
-        return self._line(WHOLE, "total", daily, _summed(own), ahead, 0)
+        return self._line(WHOLE, "total", daily, everyone, self._ahead(WHOLE, daily), charges)
 
     def _line(
         self, owner: str, label: str, daily: dict[date, int], spent: _Spent, ahead: Range | None, charges: int
@@ -216,9 +217,24 @@ def _spent(ledger: Ledger, over: Sequence[date]) -> dict[str, dict[date, int]]:
     made: dict[str, dict[date, int]] = {}
     for day, team, cost in frame.rows():
         if day in inside:
-            by_day = made.setdefault(UNALLOCATED if team is None else team, {})
+            by_day = made.setdefault(name_of("team", team), {})
             by_day[day] = by_day.get(day, 0) + int(cost)
     return made
+
+
+def _ungranted(without: Iterable[tuple[str, date, int]], months: Container[date]) -> list[str]:
+    """Name the spend that is in the whole and in no owner's budget."""
+    found = [(owner, pusd) for owner, month, pusd in without if month in months]
+    if not found:
+        return []
+    held = f"there is no budget for the whole ({WHOLE}), so all spend is held against the owners' budgets together"
+    pusd = small_dollars(sum(one[1] for one in found))
+    return [f"{held}; {pusd} of it has no budget ({_listed(sorted({one[0] for one in found}))})"]
+
+
+def _listed(owners: Sequence[str]) -> str:
+    more = len(owners) - _NAMED
+    return ", ".join(owners[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _summed(parts: Iterable[Mapping[date, int]]) -> dict[date, int]:
@@ -249,6 +265,9 @@ def sentences(found: Burn) -> list[str]:
     said: list[str] = []
     for line in found.lines:
         who = "The whole" if line.owner == WHOLE else line.owner
+        if not line.budget:
+            said += [f"{who} has a budget of $0 and spent {small_dollars(line.spend)}"] if line.spend else []
+            continue
         spent = [one for one in line.alerts if one.day is not None]
         if spent:
             said.append(f"{who} reached {percent(spent[-1].share)} of its budget on {spent[-1].day}")
@@ -259,8 +278,8 @@ def sentences(found: Burn) -> list[str]:
     if found.without_budget:
         pusd = sum(one[2] for one in found.without_budget)
         owners = list(dict.fromkeys(one[0] for one in found.without_budget))
-        named = ", ".join(owners[:3]) + (f" and {len(owners) - 3} more" if len(owners) > 3 else "")
-        said.append(f"{small_dollars(pusd)} of spend has no owner's budget ({counted(len(owners), 'owner')}: {named})")
+        who = f"{counted(len(owners), 'owner')}: {_listed(owners)}"
+        said.append(f"{small_dollars(pusd)} of spend has no owner's budget ({who})")
     if found.without_spend:
         said.append(f"No spend so far: {', '.join(found.without_spend)}")
     return [*said, *map(sentence, found.notes)]

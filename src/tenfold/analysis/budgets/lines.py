@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tenfold.analysis.budgets.file import WHOLE
 from tenfold.display import percent, sentence
 from tenfold.ledger import grain_text
-from tenfold.money import divided, usd_text
+from tenfold.money import divided, shown, usd_text
 from tenfold.tables import Column, card, grid
 
 
@@ -122,7 +122,7 @@ class Burn:
 
     Args:
         total: The whole: the budget for ``*`` against all spend, or without one the owners' budgets together against
-            what these owners spent.
+            all spend of their months, so that spend without a budget counts as over.
         owners: One line an owner with a budget, the largest budget first.
         months: The same by owner and month.
         without_budget: Owner, month and pUSD of spend that no owner's budget is for, dearest first.
@@ -148,6 +148,18 @@ class Burn:
         """The whole and the owners."""
         return (*([] if self.total is None else [self.total]), *self.owners)
 
+    @property
+    def is_summed(self) -> bool:
+        """Whether the whole is the owners' budgets together, as none is for ``*``."""
+        return self.total is not None and all(line.owner != WHOLE for line in self.months)
+
+    @property
+    def ungranted(self) -> int:
+        """Spend in the whole that no owner's budget is for, in pUSD; 0 where the whole has a budget of its own."""
+        if self.total is None or not self.is_summed:
+            return 0
+        return self.total.spend - sum(line.spend for line in self.owners)
+
     def as_dict(self) -> dict[str, Any]:
         """Give the burn as a document.
 
@@ -167,6 +179,14 @@ class Burn:
             "file": self.file,
             "notes": list(self.notes),
         }
+
+    def __repr__(self) -> str:
+        """Say what it is in one line."""
+        through = "no day over yet" if self.through is None else f"through {self.through}"
+        if self.total is None:
+            return f"<Burn {through}: no budget>"
+        spend, budget = shown(self.total.spend), shown(self.total.budget)
+        return f"<Burn {through}: {spend} of {budget} ({percent(self.total.used_ratio)}), {len(self.owners)} owners>"
 
     def _repr_html_(self) -> str:
         """Show budgets against spend in a notebook."""

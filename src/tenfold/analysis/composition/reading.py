@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from tenfold.analysis.composition.in_flight import Concurrency
-from tenfold.display import absent, counted, minute, number, percent, ratio
+from tenfold.display import counted, minute, name_of, number, percent, ratio
 from tenfold.ledger import KEY_COLUMNS, Coverage
 from tenfold.money import shown, usd_text
 from tenfold.prices.meters import INPUT_METERS, OUTPUT_METERS
@@ -215,7 +215,7 @@ class Reading:
             top = self.dimensions.get(dimension, ())[:1]
             if top and top[0].cost_pusd and self.spend_pusd:
                 share = percent(Fraction(top[0].cost_pusd, self.spend_pusd))
-                named.append(f"{dimension} {top[0].value or absent(dimension)} {share}")
+                named.append(f"{dimension} {name_of(dimension, top[0].value)} {share}")
         return (
             f"largest shares: {', '.join(named)}; a lever on one of them alone can save no more than its share"
             if named

@@ -12,7 +12,7 @@ from tenfold.analysis.efficiency.causes import CAUSES
 from tenfold.analysis.efficiency.growth import Growth
 from tenfold.analysis.efficiency.kpis import Discount, Kpis
 from tenfold.analysis.efficiency.measures import MEASURES, Measure, Value, as_dict
-from tenfold.display import UNMEASURED, absent, counted, number, percent, saved_or_lost, sentence, small_dollars
+from tenfold.display import UNMEASURED, counted, name_of, number, percent, saved_or_lost, sentence, small_dollars
 from tenfold.money import usd_text
 from tenfold.tables import Column, Grid, card, grid
 
@@ -109,7 +109,7 @@ class Efficiency:
         columns += [Column("waste", "waste (USD)", "pusd"), Column("share", "waste, of spend", "ratio")]
         rows = [
             (
-                value or absent(name),
+                name_of(name, value),
                 None if part.is_blank else part.spend_pusd,
                 part.cache_hit_ratio,
                 part.waste_pusd,

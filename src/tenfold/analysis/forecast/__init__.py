@@ -16,7 +16,9 @@ from math import exp
 
 import polars as pl
 
+from tenfold.analysis.forecast.arithmetic import Arithmetic, arithmetic
 from tenfold.analysis.forecast.learning import LEAST_DAYS, Accuracy, Learned, learn
+from tenfold.analysis.forecast.owners import Compared, Own, by_share, compare, is_own_closer, own
 from tenfold.analysis.forecast.prices import Owner, PriceAhead, PricePath, price_path
 from tenfold.analysis.forecast.result import (
     Drivers,
@@ -31,7 +33,7 @@ from tenfold.analysis.forecast.result import (
     said_range,
 )
 from tenfold.analysis.forecast.smoothing import WEEK, State
-from tenfold.display import counted
+from tenfold.display import counted, percent
 from tenfold.errors import AssumptionError, NotEvaluable
 from tenfold.ledger import Ledger
 from tenfold.ledger.span import DAY, span, undated_notes
@@ -39,8 +41,8 @@ from tenfold.money import share_out
 from tenfold.prices.meters import METER_NAMES
 
 __all__ = [
-    "Accuracy", "Drivers", "Forecast", "Period", "PriceAhead", "Range", "Saving", "Scenario", "Track", "change_text",
-    "forecast", "owner_text", "said_range",
+    "Accuracy", "Arithmetic", "Drivers", "Forecast", "Period", "PriceAhead", "Range", "Saving", "Scenario", "Track",
+    "change_text", "forecast", "owner_text", "said_range",
 ]  # fmt: skip
 
 # Owners that get a forecast of their own; the rest is one.
@@ -106,11 +108,9 @@ def forecast(
     whole = Track((), mids, _all(spent), learned)
     tracks: dict[Owner | None, Track] = {None: whole}
     if by:
-        owners, short = _owners(columns, path, ahead, mids, spent, level)
+        owners, said = _owners(columns, path, ahead, mids, spent, level, Own(costs, 0, learned))
         tracks |= owners
-        if short:
-            named = ", ".join(owner_text(by, owner) for owner in short[:3]) + (" and more" if len(short) > 3 else "")
-            notes.append(f"too short a past for an interval of their own, so a share of the whole: {named}")
+        notes += said
     if columns.left and by:
         notes.append(f"{counted(len(columns.left), 'small owner')} forecast only within the whole")
     if ledger.charges:
@@ -125,6 +125,7 @@ def forecast(
             f"beyond {longest} days ahead the past is too short to test: intervals there widen as the model has it"
         )
     spans = _spans(first, until, fiscal_year_start)
+    label, _, begins, ends = next(one for one in reversed(spans) if one[1] != "month")
     return Forecast(
         by=by,
         first=first,
@@ -134,6 +135,7 @@ def forecast(
         owners={owner: _periods(track, spans, first, longest) for owner, track in tracks.items() if owner is not None},
         scenarios=_scenarios(whole, learned, factors, spans, first, saving),
         drivers=_drivers(path.daily, past, learned),
+        arithmetic=arithmetic(label, learned, factors, (max((begins - first).days, 0), (ends - first).days), mids),
         changes=path.changes,
         accuracy=learned.accuracy,
         history=(past[0], past[-1]),
@@ -204,21 +206,25 @@ def _owners(
     mids: Sequence[int],
     spent: Mapping[Owner, Mapping[date, int]],
     level: float,
-) -> tuple[dict[Owner, Track], list[Owner]]:
-    """Forecast owners, and share the whole's middles out by theirs, so that they sum to it day by day."""
+    whole: Own,
+) -> tuple[dict[Owner, Track], list[str]]:
+    """Share the whole's middles out by the split that did better on the past; owners sum to it day by day."""
+    known = {owner: own(*columns.of(owner), level) for owner in columns.ranked}
+    tested = compare(list(known.values()))
+    is_own = is_own_closer(tested)
+    late_whole = sum(whole.costs[-LEAST_DAYS:])
+    usual = path.factors(ahead)
     raw: dict[Owner, tuple[int, ...]] = {}
     learned: dict[Owner, Learned | None] = {}
-    late_whole = sum(columns.of(None)[1][-LEAST_DAYS:])
-    for owner in columns.ranked:
-        requests, costs = columns.of(owner)
-        begins = next(n for n, count in enumerate(requests) if count)
-        busy = sum(1 for count in requests[begins:] if count)
-        is_long = len(requests) - begins >= LEAST_DAYS and 2 * busy >= len(requests) - begins
-        learned[owner] = own = learn(requests[begins:], costs[begins:], level) if is_long else None
-        share = sum(costs[-LEAST_DAYS:]) / late_whole
-        raw[owner] = (
-            tuple(round(share * mid) for mid in mids) if own is None else _pusd(own, path.factors(ahead, owner))
-        )
+    for owner, one in known.items():
+        learned[owner] = one.learned if is_own else by_share(one, whole, level)
+        factors = path.factors(ahead, owner)
+        if is_own and one.learned is not None:
+            raw[owner] = _pusd(one.learned, factors)
+        else:
+            share = sum(one.costs[-LEAST_DAYS:]) / late_whole
+            dearer = [here / all_ for here, all_ in zip(factors, usual, strict=True)]
+            raw[owner] = tuple(round(share * mid * ratio) for mid, ratio in zip(mids, dearer, strict=True))
     left = sum(sum(columns.of(owner)[1][-LEAST_DAYS:]) for owner in columns.left) / late_whole
     shared: list[list[int]] = []
     for day, mid in enumerate(mids):
@@ -230,7 +236,28 @@ def _owners(
         owner: Track(owner, tuple(day[n] for day in shared), spent.get(owner, {}), learned[owner])
         for n, owner in enumerate(columns.ranked)
     }
-    return made, [owner for owner, one in learned.items() if one is None]
+    return made, _split_notes(columns.by, tested, [owner for owner, one in known.items() if one.learned is None])
+
+
+def _split_notes(by: Sequence[str], tested: Sequence[Compared], short: Sequence[Owner]) -> list[str]:
+    """Say how the whole is shared out, and how both ways did on the past."""
+    is_own = is_own_closer(tested)
+    how = "their own forecasts" if is_own else f"their share of the last {LEAST_DAYS} days"
+    why = ""
+    if tested:
+        # differences of shares count twice: what one has too much, another has too little
+        errors = [sum(part) / 2 / len(tested) for part in ([one.own for one in tested], [one.late for one in tested])]
+        other = "shares of late" if is_own else "their own forecasts"
+        mine, theirs = errors if is_own else errors[::-1]
+        why = (
+            f": in {counted(len(tested), 'test')} of the past that misplaced {percent(mine)} of the whole, {other} "
+            f"{percent(theirs)}"
+        )
+    notes = [f"the middles of each {' and '.join(by)} sum to the whole, shared out by {how}{why}"]
+    if short:
+        named = ", ".join(owner_text(by, owner) for owner in short[:3]) + (" and more" if len(short) > 3 else "")
+        notes.append(f"too short a past for an interval of their own, so a share of the whole: {named}")
+    return notes
 
 
 def _pusd(learned: Learned, factors: Sequence[float], growth_factor: float = 1.0) -> tuple[int, ...]:

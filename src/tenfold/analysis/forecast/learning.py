@@ -181,7 +181,7 @@ def learn(requests: Sequence[float], costs: Sequence[float], level: float) -> Le
     sums = [0.0, *accumulate(costs)]
     for origin in origins:
         errors += _errors(origin, of_volume, of_cost, sums, costs)
-    width = _width(errors, len(requests), level)
+    width = width_of(errors, len(requests), level)
     last = len(requests) - 1
     lift = _lift(last, of_volume, of_cost, costs)
     return Learned(of_volume.at(last), of_cost.at(last), lift, width, _accuracy(errors, level), tuple(errors))
@@ -280,8 +280,17 @@ def _errors(
     return made
 
 
-def _width(errors: Sequence[Error], by: int, level: float) -> Width:
-    """Choose how wide intervals are by the errors that are known by a day."""
+def width_of(errors: Sequence[Error], by: int, level: float) -> Width:
+    """Choose how wide intervals are by the errors that are known by a day.
+
+    Args:
+        errors: Forecasts of the past, in order of their origins.
+        by: The day: what came on it or later is not known.
+        level: Share of intervals that are to hold what comes.
+
+    Returns:
+        The width.
+    """
     normal = NormalDist().inv_cdf((1 + level) / 2)
     known = [error for error in errors if error.origin + error.days < by]
     if len(known) < _ENOUGH:
@@ -297,7 +306,7 @@ def _width(errors: Sequence[Error], by: int, level: float) -> Width:
 
 def _accuracy(errors: Sequence[Error], level: float) -> tuple[Accuracy, ...]:
     """Hold each forecast of the past against the interval that would have been given then."""
-    widths = {origin: _width(errors, origin + 1, level) for origin in {error.origin for error in errors}}
+    widths = {origin: width_of(errors, origin + 1, level) for origin in {error.origin for error in errors}}
     made: list[Accuracy] = []
     for days in HORIZONS:
         own = [error for error in errors if error.days == days]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, NamedTuple
 
+from tenfold.analysis.forecast.arithmetic import Arithmetic
 from tenfold.analysis.forecast.learning import Accuracy, Learned
 from tenfold.analysis.forecast.prices import Owner, PriceAhead
-from tenfold.display import absent, counted, percent, sentence
+from tenfold.display import counted, name_of, percent, sentence
 from tenfold.ledger.span import DAY
 from tenfold.money import shown, usd_text
 from tenfold.tables import Column, card, grid
@@ -182,6 +183,7 @@ class Forecast:
         owners: Owner to its periods; together their middles are the whole.
         scenarios: The whole if something were otherwise.
         drivers: What the spend of late is made of.
+        arithmetic: Factors of the last period's middle; None where nothing is expected.
         changes: Prices that change in the days ahead.
         accuracy: How the past was forecast, by days ahead.
         history: First and last day of the past that it is learned from.
@@ -199,6 +201,7 @@ class Forecast:
     owners: Mapping[Owner, tuple[Period, ...]]
     scenarios: tuple[Scenario, ...]
     drivers: Drivers
+    arithmetic: Arithmetic | None
     changes: tuple[PriceAhead, ...]
     accuracy: tuple[Accuracy, ...]
     history: tuple[date, date]
@@ -250,6 +253,8 @@ class Forecast:
             f"{_growth(drivers.growth_per_month)} in the next 30 days; cost per request "
             f"{_growth(drivers.cost_growth_per_month)}"
         )
+        if self.arithmetic is not None:
+            said.append(self.arithmetic.text())
         said += [change_text(change) for change in self.changes]
         tested = [one for one in self.accuracy if one.coverage is not None]
         if tested:
@@ -260,7 +265,22 @@ class Forecast:
                 f"{percent(one.mape, 1)} on average, {better} repeating the last week ({percent(one.naive_mape, 1)}); "
                 f"{percent(one.coverage)} of {percent(self.level)} intervals held what came"
             )
-        return [*said, *self.notes]
+        return [*said, *self.weak(), *self.notes]
+
+    def weak(self) -> list[str]:
+        """Say where the past would have been forecast better by repeating its last week.
+
+        Returns:
+            One sentence, or none where the model was closer at every horizon that was tested.
+        """
+        lost = [one for one in self.accuracy if one.mape >= one.naive_mape]
+        if not lost:
+            return []
+        named = ", ".join(
+            f"{one.days} days ahead {percent(one.naive_mape, 1)} against {percent(one.mape, 1)}" for one in lost
+        )
+        where = "at every horizon tested" if len(lost) == len(self.accuracy) else "at some horizons"
+        return [f"on this log's past, repeating the last week would have been as close or closer {where}: {named}"]
 
     def as_dict(self) -> dict[str, Any]:
         """Give the document of ``tenfold forecast --json``.
@@ -285,6 +305,7 @@ class Forecast:
                 for one in self.scenarios
             ],
             "drivers": self.drivers.as_dict(),
+            "arithmetic": self.arithmetic and self.arithmetic.as_dict(),
             "price_changes": [{**one._asdict(), "at": one.at.isoformat()} for one in self.changes],
             "accuracy": [
                 {
@@ -341,9 +362,9 @@ def change_text(change: PriceAhead) -> str:
     """
     what = " ".join(part for part in (change.model, change.tier) if part)
     if change.ratio is None:
-        return f"{what} has no price in the book from {change.at:%Y-%m-%d} on: taken to cost what it does"
+        return f"price of {what}: none in the book from {change.at:%Y-%m-%d} on: taken to cost what it does"
     status = f" ({change.status})" if change.status else ""
-    return f"{what} costs {_growth(change.ratio - 1)} from {change.at:%Y-%m-%d} on{status}"
+    return f"price of {what}: {_growth(change.ratio - 1)} from {change.at:%Y-%m-%d} on{status}"
 
 
 def owner_text(by: Sequence[str], owner: Owner) -> str:
@@ -356,7 +377,7 @@ def owner_text(by: Sequence[str], owner: Owner) -> str:
     Returns:
         The values, those that are absent in words.
     """
-    return ", ".join(absent(name) if value is None else str(value) for name, value in zip(by, owner, strict=True))
+    return ", ".join(map(name_of, by, owner))
 
 
 def days_between(first: date, last: date) -> Iterable[date]:

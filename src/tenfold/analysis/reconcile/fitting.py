@@ -34,9 +34,9 @@ _TRIED_ON = 240
 _WEIGHED_AGAIN = 12
 _MOST_PIECES = 12
 _MOST_DAYS = 45
-# Requests of a kind from which on their own mean is taken; parts that two amounts must agree to for one rate.
-FEW = 20
-_EXACT = 10**5
+# Requests of a kind from which on their own mean is taken; parts that two amounts must agree to for one rate; how many
+# times the log's a rate may be.
+FEW, _EXACT, DEAREST = 20, 10**5, 10
 
 
 class Cell(NamedTuple):
@@ -313,7 +313,7 @@ class Fitter:
             ratios: dict[int, list[tuple[int, int]]] = defaultdict(list)
             for number in numbers:
                 told, observed = believed[number].told, self.cells[number].observed
-                if told > 0 and observed > 0 and self.cells[number].slack * _EXACT < observed:
+                if 0 < observed <= DEAREST * told and self.cells[number].slack * _EXACT < observed:
                     ratios[round(observed * _EXACT / told)].append((observed, told))
             same = max(ratios.values(), key=len) if ratios else []
             if len(same) >= 3 and 2 * len(same) >= len(numbers) and any(one != two for one, two in same):

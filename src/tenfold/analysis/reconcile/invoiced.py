@@ -189,6 +189,9 @@ def read(buckets: pl.DataFrame, names: Names, since: datetime | None, until: dat
             usage += _usage(row, names)
             continue
         kind = row["amount_kind"]
+        if kind == "total":
+            drops.add("total of other rows", names.provider(row["provider"], row["model"]), row)
+            continue
         if row["amount_usd"] is not None and (row["category"] or "usage") == "usage":
             other[row["source_format"]][kind] += to_pusd(row["amount_usd"])
         if kind != "billed":

@@ -99,6 +99,7 @@ class Names:
             provider: {_compact(name): known for said, known in models.items() for name in (known, said)}
             for provider, models in names.items()
         }
+        self._seen: dict[tuple[str, str], str | None] = {}  # a report names few models in many rows
 
     def provider(self, said: str | None, model: str | None) -> str | None:
         """Name the provider of a row.
@@ -156,6 +157,11 @@ class Names:
         return f' (did you mean "{meant}"?)' if meant else ""
 
     def _found(self, provider: str, said: str) -> str | None:
+        if (provider, said) not in self._seen:
+            self._seen[provider, said] = self._look_up(provider, said)
+        return self._seen[provider, said]
+
+    def _look_up(self, provider: str, said: str) -> str | None:
         mine = self.names.get(provider, {})
         known = set(mine.values())
         for name in (said, _slug(said), _slug(said).replace(".", "-")):

@@ -21,6 +21,7 @@ class Part:
         place: Place of its period.
         lines: Rows of the report in it that are held against the log.
         logged: Units and pUSD of the log in the period, as the calendar has it.
+        told: Units and pUSD of the log as the report counts them, those without a price apart.
         aside: What its other rows come to: repeats, and what the log cannot have; pUSD.
         invoiced: All that is billed in it, pUSD.
         units: Units in the report; None where it has none.
@@ -33,6 +34,7 @@ class Part:
     place: int
     lines: list[Line] = field(default_factory=list[Line])
     logged: tuple[int, int] = (0, 0)
+    told: tuple[int, int] = (0, 0)
     aside: int = 0
     invoiced: int = 0
     units: int | None = None

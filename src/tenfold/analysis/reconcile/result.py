@@ -34,6 +34,8 @@ CAUSES = {
     "not_in_report": "traffic that the report does not have",
     "rounding": "amounts that the report rounds",
 }
+# Causes that move amounts from one cell to another.
+_MOVING = {"day_boundaries", "rounding"}
 
 
 class Compared(NamedTuple):
@@ -178,14 +180,27 @@ class Reconciliation:
         return sum(cell.unexplained_pusd for cell in self.cells)
 
     @property
-    def drift_ratio(self) -> Fraction | None:
-        """Drift over what is billed; nothing cancels: causes count by their size, whatever their sign."""
-        sums: dict[tuple[str, str], int] = {}
+    def gross_pusd(self) -> int:
+        """The drift without what cancels.
+
+        Over the window, each cause and what is unexplained is summed for every (provider, model, meter) and counts by
+        its size: more output than logged does not make up for less input, nor one cause for another. Days of a series
+        may cancel, as they are cut and rounded; day boundaries and rounding, which only move amounts, may cancel
+        between the series of a provider too.
+        """
+        sums: dict[tuple[str, str, str | None, str | None], int] = {}
         for cell in self.cells:
             for cause, pusd in (*cell.explained.items(), ("unexplained", cell.unexplained_pusd)):
-                sums[cell.provider, cause] = sums.get((cell.provider, cause), 0) + pusd
+                model, meter = (None, None) if cause in _MOVING else (cell.model, cell.meter)
+                key = (cell.provider, cause, model, meter)
+                sums[key] = sums.get(key, 0) + pusd
+        return sum(abs(pusd) for pusd in sums.values())
+
+    @property
+    def drift_ratio(self) -> Fraction | None:
+        """Gross drift over what is billed; None where nothing is."""
         whole = self.invoiced_pusd or self.compared_pusd
-        return Fraction(sum(abs(pusd) for pusd in sums.values()), abs(whole)) if whole else None
+        return Fraction(self.gross_pusd, abs(whole)) if whole else None
 
     @property
     def covered_ratio(self) -> Fraction | None:
@@ -194,11 +209,11 @@ class Reconciliation:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the log may be relied on: the drift, without what cancels, is at most ``max_drift``."""
+        """Whether the log may be relied on: its drift that does not cancel (`gross_pusd`) is at most ``max_drift``."""
         if not self.cells:
             return "not_evaluable"
         drift = self.drift_ratio
-        is_far = self.drift_pusd != 0 if drift is None else drift > Fraction(self.max_drift)
+        is_far = self.gross_pusd != 0 if drift is None else drift > Fraction(self.max_drift)
         return "unreconciled" if is_far else "reconciled"
 
     def frame(self) -> pl.DataFrame:
@@ -239,6 +254,7 @@ class Reconciliation:
                 "invoiced_usd": usd_text(self.invoiced_pusd),
                 "drift_usd": usd_text(self.drift_pusd),
                 "drift_ratio": ratio(self.drift_pusd, self.invoiced_pusd),
+                "gross_usd": usd_text(self.gross_pusd),
                 "gross_ratio": None if self.drift_ratio is None else float(self.drift_ratio),
                 "explained_usd": usd_text(self.drift_pusd - self.unexplained_pusd),
             },

@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from fractions import Fraction
 from functools import cached_property
 
 from tenfold.analysis.reconcile.aliases import same_models
@@ -18,6 +17,7 @@ from tenfold.analysis.reconcile.names import told_in
 from tenfold.analysis.reconcile.owners import absent_owners, strangers_of
 from tenfold.analysis.reconcile.parts import Key, Part, take
 from tenfold.analysis.reconcile.periods import Period, periods_of, place_of
+from tenfold.analysis.reconcile.rates import other_rate
 from tenfold.analysis.reconcile.result import Compared
 from tenfold.analysis.reconcile.surplus import lost_usage
 from tenfold.money import divided
@@ -254,6 +254,7 @@ class Report:
             series = self.book.series.get(part.key)
             period = self.periods[part.place]
             told, unpriced = self._path(part, series, period, structure)
+            part.told = told
             part.units = self._units(part, structure)
             billed = sum(line.pusd or 0 for line in part.lines)
             if self.is_valued:
@@ -320,7 +321,7 @@ class Report:
         else:
             if unpriced:
                 self._unpriced(part, told, unpriced)
-            self._rates(part, series, told, structure)
+            other_rate(self, part, series, structure)
             if part.surplus < 0 and (not part.lines or left_out_of(self, part)):
                 take(part, "not_in_report")
 
@@ -334,40 +335,6 @@ class Report:
         elif part.units and part.invoiced:
             # At what the report takes for a unit of the cell.
             take(part, "unpriced", divided(sum(line.pusd or 0 for line in part.lines) * unpriced, part.units))
-
-    def _rates(self, part: Part, series: Series, told: tuple[int, int], structure: Structure) -> None:
-        """Tell what is another rate: the units agree, or what is more of them is billed at none of the log's rates."""
-        if part.extra is None:
-            for key, over, under in structure.rates:
-                if key == part.key:
-                    take(part, "rates", divided(told[1] * over, under) - told[1])
-            if abs(part.surplus) <= self.slack(part):
-                take(part, "rounding")
-            return
-        if self.is_valued:
-            return
-        if abs(part.extra) <= max(len(part.lines), 1) * self.unit_step // 2 and told[0]:
-            take(part, "rounding" if abs(part.surplus) <= self.slack(part) else "rates")
-            return
-        if not part.extra or not part.units:
-            return
-        low, high = self._unit_rates(series, structure)
-        implied = Fraction(part.surplus, part.extra)
-        margin = Fraction(self.slack(part), abs(part.extra))
-        if low - margin <= implied <= high + margin:
-            return
-        billed = sum(line.pusd or 0 for line in part.lines) - part.explained["unpriced"]
-        worth = divided(part.extra * billed, part.extra + told[0]) if part.extra + told[0] else part.surplus
-        take(part, "rates", part.surplus - worth)
-
-    @staticmethod
-    def _unit_rates(series: Series, structure: Structure) -> tuple[Fraction, Fraction]:
-        """Give the lowest and the highest of the log's own rates, by class of request, in pUSD a unit."""
-        found: list[Fraction] = []
-        for about, sums in series.classes.items():
-            if structure.wants(about) and about.state == "priced" and sums.units[-1]:
-                found.append(Fraction(sums.pusd[-1], sums.units[-1]))
-        return (min(found), max(found)) if found else (Fraction(0), Fraction(0))
 
     def compared(self, parts: Iterable[Part]) -> list[Compared]:
         """Write the cells for the result."""

@@ -50,7 +50,7 @@ def lost_usage(report: Report, structure: Structure) -> list[str]:
     if whole > expected + AGREES * math.sqrt(variance):
         share = Fraction(expected) / whole
         doubts.append(
-            f"requests without token counts explain {shown(round(expected))} if they are of usual size; where they are "
+            f"requests without token counts explain {shown(round(expected))} if they are of usual size; on their days "
             f"the report bills {shown(whole)} more than the log, and how much of the rest is theirs cannot be told"
         )
     for part, pusd in taken:

@@ -16,7 +16,9 @@ from tenfold.analysis.reconcile.result import CAUSES, Cause
 from tenfold.analysis.reconcile.splitting import Report
 from tenfold.display import counted, number
 from tenfold.money import shown
+from tenfold.prices.meters import meters
 
+_UNITS = {meter.name: meter.unit for meter in meters()}
 # Things that a line of evidence names.
 _NAMED = 5
 
@@ -89,9 +91,8 @@ def _days(held: Held) -> list[str]:
         for one in odd[:_NAMED]
     ]
     if fit.structure.shift:
-        said.append(
-            f"{report.provider}: all days of the report begin {_clock(fit.structure.shift)} (so {_agreeing(report, fit)})"
-        )
+        begin = f"begin {_clock(fit.structure.shift)}"
+        said.append(f"{report.provider}: all days of the report {begin} (so {_agreeing(report, fit)})")
     by_cut: dict[str, list[str]] = defaultdict(list)
     for place, first, last in fit.structure.shifts:
         since, until = fit.structure.span(place, report.periods[place])
@@ -121,17 +122,16 @@ def _usage(held: Held) -> list[str]:
     extra = [part.extra for part in parts if part.extra is not None]
     there = _money(parts, "usage_missing")
     if extra and len(extra) == len(parts):
-        there += f" ({sum(extra):,} tokens or other units)"
+        are_tokens = all(_UNITS.get(part.key[1] or "", "tokens") == "tokens" for part in parts)
+        there += f" ({sum(extra):,} {'tokens' if are_tokens else 'tokens and other units'})"
     have = "request has" if count == 1 else "requests have"
-    said = [
-        f"{report.provider}: {count:,} {have} no token counts in the log (an interrupted stream, say); where they are, "
-        f"the report bills {there} more than the log, about what so many requests of these models cost"
-    ]
+    lost = f"{count:,} {have} no token counts in the log (an interrupted stream, say)"
+    more = f"the report bills {there} more than the log on their days, about what so many requests of these models cost"
+    said = [f"{report.provider}: {lost}; {more}"]
     unknown = sorted({part.key[0] or "" for part in parts if part.key not in report.book.series})
     if unknown:
-        said.append(
-            f"{report.provider}: no request of {_listed(unknown)} has token counts in the log, so the amount cannot be checked"
-        )
+        none = f"no request of {_listed(unknown)} has token counts in the log"
+        said.append(f"{report.provider}: {none}, so the amount cannot be checked")
     return said
 
 
@@ -150,19 +150,16 @@ def _duplicates(held: Held) -> list[str]:
     said = _kinds("repeat")(held)
     if twice:
         places = _listed([line.place for line in twice])
-        are = "is" if len(twice) == 1 else "are"
-        said.append(
-            f"{report.provider}: {counted(len(twice), 'row')} {are} in an earlier file too, with the same amount: {places}"
-        )
+        rows = f"{counted(len(twice), 'row')} {'is' if len(twice) == 1 else 'are'}"
+        said.append(f"{report.provider}: {rows} in an earlier file too, with the same amount: {places}")
     return said
 
 
 def _unpriced(held: Held) -> list[str]:
     report, _, parts = held
     models = _listed(sorted({part.key[0] or "all models" for part in parts}))
-    return [
-        f"{report.provider}: the price book has no price for {models}; the report bills {_money(parts, 'unpriced')} for it"
-    ]
+    bills = f"the report bills {_money(parts, 'unpriced')} for it"
+    return [f"{report.provider}: the price book has no price for {models}; {bills}"]
 
 
 def _rates(held: Held) -> list[str]:
@@ -177,11 +174,12 @@ def _rates(held: Held) -> list[str]:
         name = " ".join(word for word in (model, meter) if word) or "all"
         billed = sum(part.invoiced - part.aside for part in own)
         units = sum(part.units or 0 for part in own)
-        if units and all(part.units for part in own):
-            at_log = billed - sum(part.explained["rates"] for part in own)
+        logged, cost = (sum(part.told[place] for part in own) for place in (0, 1))
+        if units and cost and all(part.units for part in own):
+            share = Fraction(billed * logged, units * cost)
             said.append(
                 f"{report.provider}: {name} is billed at {_rate(billed, units)} per million, the log's price is "
-                f"{_rate(at_log, units)} ({number(Fraction(billed, at_log) * 100, 2) if at_log else '–'} %)"
+                f"{_rate(cost, logged)} ({number(share * 100, 2)} %)"
             )
             continue
         for key, over, under in fit.structure.rates:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tenfold.analysis.unit_economics.units import Basis, UnitCost, Units, dollars_each
-from tenfold.display import UNMEASURED, absent, counted, percent, ratio, sentence
+from tenfold.display import UNMEASURED, counted, name_of, percent, ratio, sentence
 from tenfold.tables import Column, Grid, card, grid
 
 # Tags that name a customer, the first that occurs is taken.
@@ -85,7 +85,7 @@ class UnitEconomics:
         columns += [Column(unit, f"USD per {unit}", "pusd") for unit in units]
         rows = [
             (
-                value or absent(name),
+                name_of(name, value),
                 part.spend_pusd if part.sums["costed"] else None,
                 part.sums["requests"],
                 *(_each(part, unit) for unit in units),

@@ -1,7 +1,8 @@
 """Plain CSV invoices: date or month, model, meter or description, amount, currency, quantity, by usual column names.
 
 Dates mean whole days of the zone that is given, else UTC. A date whose order is not proven by its file is an error that
-names the column; totals at the foot are left out, taxes and credits are kept apart.
+names the column, and so is a decimal sign; totals of other rows are an amount of their own kind, taxes and credits a
+category.
 """
 
 from __future__ import annotations
@@ -9,18 +10,20 @@ from __future__ import annotations
 import csv
 import io
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
-from zoneinfo import ZoneInfo
 
 from tenfold.errors import LogFormatError
+from tenfold.logs.buckets import amounts
 from tenfold.logs.buckets.base import BucketError, BucketReader, Found, Source, number, text
+from tenfold.logs.buckets.invoice_dates import Dates
 from tenfold.logs.buckets.words import meter_of, plain, tier_of, tokens_unit
 from tenfold.prices.words import canonical_provider, canonical_tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 # Usual words of a header, in order: the first that a file has is taken.
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -53,33 +56,34 @@ _CALLS = {
     *("output tokens", "total tokens", "ts", "timestamp", "starttime", "start time", "created at", "latency"),
     *("billedcost", "request", "status code", "session id"),
 }
-_CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "us$": "USD"}
-_CODE = re.compile(r"\b(USD|EUR|GBP|JPY|CHF|CAD|AUD|INR|CNY|SEK|NOK|DKK|BRL|SGD)\b", re.IGNORECASE)
-_AMOUNT = re.compile(r"(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)?")
 _TOTAL = re.compile(r"(sub ?|grand )?totals?( due| amount| usage)?|amount due|balance( due)?")
-_CATEGORIES = (
-    (re.compile(r"\b(sales tax|tax|vat|gst|hst)\b"), "tax"),
-    (re.compile(r"\b(credit|credits|promo|promotion|grant)\b"), "credit"),
-    (re.compile(r"\b(adjustment|refund|rounding|discount)\b"), "adjustment"),
-    (re.compile(r"\b(prepayment|top up|purchase|commitment)\b"), "purchase"),
+# Words for what is no usage; never a part of a name such as `credit-scorer`.
+_CATEGORIES = tuple(
+    (re.compile(rf"(?<![\w.-])({words})(?![\w]|[-.][a-z])"), category)
+    for words, category in (
+        ("sales tax|tax|vat|gst|hst", "tax"),
+        ("credits?|promo|promotion|grant", "credit"),
+        ("adjustments?|refunds?|rounding|discounts?", "adjustment"),
+        ("prepayments?|top[ -]up|purchase|commitment", "purchase"),
+    )
 )
 _ITEM = re.compile(r"(?P<model>.+?)(?:\s+usage)?\s*(?:,|\s-\s|\s–\s|:|\|)\s*(?P<rest>.+)", re.IGNORECASE)
-_SLASHED = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4}|\d{2})")
-_WORDED = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y", "%d-%b-%Y", "%Y/%m/%d", "%Y%m%d")
-_MONTHS = ("%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y", "%b-%Y", "%Y%m")
 
 
 class _Header(NamedTuple):
-    """Columns of a file: what they hold to their place; the currency that the amount's own name says."""
+    """Columns of a file: what they hold to their place; currencies in the amount's own name; columns named alike."""
 
     places: dict[str, int]
-    currency: str | None
+    currency: frozenset[str]
     names: tuple[str, ...]
+    alike: dict[str, tuple[int, ...]]
 
 
 def _bare(name: str) -> str:
     """Take the currency and brackets out of a column's name: ``Amount (USD)``."""
-    return plain(_CODE.sub(" ", re.sub(r"[($)€£_]", " ", name)))
+    said = re.sub(r"[()\[\]_]", " ", amounts.spelled(name)[1]).strip()
+    # letters that `plain` would lose may be a currency
+    return (plain(said) if said.isascii() else said.lower()).removesuffix(" in")
 
 
 def header_of(line: str) -> _Header:
@@ -91,7 +95,10 @@ def header_of(line: str) -> _Header:
     Returns:
         Which column holds what.
     """
-    names = tuple(name.strip() for row in csv.reader([line], delimiter=_delimiter(line)) for name in row)
+    try:
+        names = tuple(name.strip() for row in csv.reader([line], delimiter=_delimiter(line)) for name in row)
+    except csv.Error:  # lines that end otherwise, or UTF-16
+        names = (line,)
     bare = [_bare(name) for name in names]
     places: dict[str, int] = {}
     for what, words in COLUMNS.items():
@@ -100,8 +107,11 @@ def header_of(line: str) -> _Header:
         )
         if place is not None:
             places[what] = place
-    said = _CODE.search(names[places["amount"]].replace("_", " ")) if "amount" in places else None
-    return _Header(places, said[0].upper() if said else None, names)
+    said = amounts.spelled(names[places["amount"]])[0] if "amount" in places else frozenset[str]()
+    alike = {
+        what: tuple(n for n, name in enumerate(bare) if name == bare[at] and n != at) for what, at in places.items()
+    }
+    return _Header(places, said, names, {what: others for what, others in alike.items() if others})
 
 
 def _delimiter(line: str) -> str:
@@ -141,62 +151,128 @@ def _read(source: Source) -> Iterator[Found]:
     first = said.lstrip("\r\n").split("\n", 1)[0].strip("\r")
     header = header_of(first)
     rows: list[tuple[int, dict[str, str]]] = []
-    if source.rows is not None:
-        rows += (
-            (line, {what: row.get(header.names[at], "") for what, at in header.places.items()})
-            for line, row in source.rows
-        )
-    else:
-        lines = csv.reader(io.StringIO(said, newline=""), delimiter=_delimiter(first))
-        seen = False
-        start = 1
-        for cells in lines:
-            line, start = start, lines.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if not seen:
-                seen = True
-            elif len(cells) != len(header.names):
-                yield Found(line, None, f"{len(cells)} cells where the header has {len(header.names)}")
-            else:
-                rows.append((line, {what: cells[at].strip() for what, at in header.places.items()}))
-    cells = [row.get(name, "") for _, row in rows for name in ("date", "end")]
-    dates = _Dates(_month_first(cells), ZoneInfo(source.zone or "UTC"))
+    for line, cells in _cells(source, said, _delimiter(first), header.names):
+        if len(cells) != len(header.names):
+            yield Found(line, None, f"{len(cells)} cells where the header has {len(header.names)}")
+        else:
+            _same(cells, header, line)
+            rows.append((line, {what: cells[at].strip() for what, at in header.places.items()}))
+    days = [row.get(name, "") for _, row in rows for name in ("date", "end")]
+    dates = Dates.of(days, source.zone)
+    columns = {header.names[header.places[what]]: what for what in ("amount", "quantity") if what in header.places}
+    signs = amounts.decimal_signs(
+        {name: [(line, row[what]) for line, row in rows] for name, what in columns.items()},
+        leans_to_commas=_delimiter(first) == ";",
+    )
+    file = _File(header, dates, {what: signs[name] for name, what in columns.items()})
+    above = since = Decimal(0)  # sums of the rows so far, and of those after the last total
     for line, row in rows:
-        if _is_total(row):
-            yield Found(line, None)
-            continue
         try:
-            made = _row(row, header, dates)
+            value, code = file.amount(row)
+            if _is_total(row, value, {above, since}):
+                made, since = _total(row, value, code), Decimal(0)
+            else:
+                made = _row(row, file, value, code)
+                above, since = above + value, since + value
         except BucketError as error:
-            yield Found(line, None, str(error), error.path)
+            is_empty = not row.get("amount") and not any(row.get(name) for name in ("date", "month"))
+            yield Found(line, None) if is_empty else Found(line, None, str(error), error.path)
         else:
             yield Found(line, made)
 
 
-def _is_total(row: Mapping[str, str]) -> bool:
-    """Tell a sum at the foot: it says so, or it has an amount and nothing that it is of."""
-    about = [row.get(name, "") for name in ("date", "month", "model", "meter", "description")]
-    return any(_TOTAL.fullmatch(plain(cell)) for cell in about if cell) or not any(about)
+def _cells(source: Source, said: str, delimiter: str, names: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
+    """Give line and cells of every row below the header."""
+    if source.rows is not None:
+        yield from ((line, [row.get(name, "") for name in names]) for line, row in source.rows)
+        return
+    lines = csv.reader(io.StringIO(said, newline=""), delimiter=delimiter)
+    seen = False
+    start = 1
+    for cells in lines:
+        line, start = start, lines.line_num + 1
+        if any(cell.strip() for cell in cells):
+            if seen:
+                yield line, cells
+            seen = True
 
 
-def _row(row: Mapping[str, str], header: _Header, dates: _Dates) -> dict[str, object]:
-    amount, signed = _amount(row.get("amount", ""), header.names[header.places["amount"]])
-    code = row.get("currency", "").upper() or signed or header.currency or "USD"
-    start, end = dates.period(row)
-    model, meter, said = _about(row)
-    quantity, unit = _quantity(row, header)
-    tier = row.get("tier") or tier_of(said)
+def _same(cells: list[str], header: _Header, line: int) -> None:
+    """Refuse a file whose columns of one name differ: nothing says which is meant."""
+    for what, others in header.alike.items():
+        at = header.places[what]
+        for other in others:
+            a, b = header.names[at], header.names[other]
+            if cells[at].strip() != cells[other].strip() or amounts.spelled(a)[0] != amounts.spelled(b)[0]:
+                raise LogFormatError(
+                    f'columns {at + 1} and {other + 1} are both called "{_bare(a)}" ("{a}", "{b}"), and line {line} '
+                    f'has "{cells[at][:40]}" and "{cells[other][:40]}". Leave one, or name the other apart'
+                )
+
+
+class _File(NamedTuple):
+    """How a file's cells read.
+
+    Args:
+        header: Its columns.
+        dates: How its dates read.
+        signs: Decimal signs of ``amount`` and ``quantity``.
+    """
+
+    header: _Header
+    dates: Dates
+    signs: Mapping[str, str]
+
+    def amount(self, row: Mapping[str, str]) -> tuple[Decimal, str]:
+        """Read a row's amount: ``$1,234.56``, ``(12.30)``, ``-$5``, ``USD 12``; and its currency."""
+        said, digits = amounts.spelled(row.get("amount", ""))
+        value = amounts.amount(digits, self.signs["amount"], self.header.names[self.header.places["amount"]])
+        return value, amounts.currency(said, row.get("currency", ""), self.header.currency)
+
+
+def _is_total(row: Mapping[str, str], value: Decimal, sums: set[Decimal]) -> bool:
+    """Tell a sum of other rows: it says so and is of nothing else, or it says so and is what the rows above come to."""
+    about = {name: cell for name in ("date", "month", "model", "meter", "description") if (cell := row.get(name))}
+    says = {name for name, cell in about.items() if _says_total(cell)}
+    if not about or (says and (says & {"date", "month"} or not about.keys() & {"date", "month"})):
+        return True
+    return bool(says) and (value in sums or about.keys() <= says | {"date", "month"})
+
+
+@lru_cache(maxsize=4096)
+def _says_total(cell: str) -> bool:
+    return _TOTAL.fullmatch(plain(cell)) is not None
+
+
+def _total(row: Mapping[str, str], value: Decimal, code: str) -> dict[str, object]:
+    """Keep a total as an amount of its own kind, which nothing adds up: whoever reads the rows can name it."""
+    named = (row.get(name, "") for name in ("date", "month", "model", "meter", "description"))
+    return {
+        "provider": canonical_provider(row.get("provider")) or None,
+        "description": next((cell for cell in named if _says_total(cell)), "no date, no model, no meter"),
+        "amount": value,
+        "currency": code,
+        "amount_usd": value if code == "USD" else None,
+        "amount_kind": "total",
+        "invoice_id": text(row.get("invoice")),
+    }
+
+
+def _row(row: Mapping[str, str], file: _File, amount: Decimal, code: str) -> dict[str, object]:
+    start, end = file.dates.period(row)
+    about = _about(*(row.get(name, "") for name in ("model", "meter", "description", "category")))
+    quantity, unit = _quantity(row, file)
+    tier = row.get("tier") or about.tier
     return {
         "bucket_start": start,
         "bucket_end": end,
         "provider": canonical_provider(row.get("provider")) or None,
         "project": text(row.get("project")),
         "api_key_id": text(row.get("key")),
-        "model": model,
+        "model": about.model,
         "service_tier": canonical_tier(tier) if tier else None,
-        "meter": meter,
-        "category": _category(row, said),
+        "meter": about.meter,
+        "category": about.category,
         "description": text(row.get("description") or row.get("meter")),
         "quantity": quantity,
         "unit": unit,
@@ -208,134 +284,59 @@ def _row(row: Mapping[str, str], header: _Header, dates: _Dates) -> dict[str, ob
     }
 
 
-def _category(row: Mapping[str, str], said: str) -> str:
-    words = plain(f"{row.get('category', '')} {said}")
-    return next((name for pattern, name in _CATEGORIES if pattern.search(words)), "usage")
+class _About(NamedTuple):
+    """What a row is of."""
+
+    model: str | None
+    meter: str | None
+    tier: str | None
+    category: str
 
 
-def _about(row: Mapping[str, str]) -> tuple[str | None, str | None, str]:
-    """Give model, meter and all that the row says of both; a text such as ``gpt-5, input_tokens`` holds the two."""
-    model, meter = row.get("model", ""), row.get("meter", "")
-    described = row.get("description", "")
-    said = f"{model} {meter} {described}"
+@lru_cache(maxsize=4096)
+def _about(model: str, meter: str, described: str, category: str) -> _About:
+    """Read model, meter and category; a text such as ``gpt-5, input_tokens`` holds two of them."""
+    if _says_total(meter):
+        meter = ""  # all meters together
+    beside = f"{meter} {described}"
     named = meter_of(meter) or (meter if meter and model else "")
+    name, found = model, named or meter_of(described) or ""
     for whole in (model, meter if not model else "", described if not model else ""):
-        found = _ITEM.fullmatch(whole)
-        if found and (meter_of(found["rest"]) or tier_of(found["rest"])):
-            return found["model"].strip(), named or meter_of(found["rest"]), said
-    if not model and (meter or described) and not meter_of(described or meter):
-        return described or meter, named or None, said
-    return model or None, named or meter_of(described) or None, said
+        item = _ITEM.fullmatch(whole)
+        if item and (meter_of(item["rest"]) or tier_of(item["rest"])):
+            name, found = item["model"].strip(), named or meter_of(item["rest"]) or ""
+            beside = f"{model} {beside}"
+            break
+    else:
+        if not model and (meter or described) and not meter_of(described or meter):
+            name, found = described or meter, named
+    return _About(name or None, found or None, tier_of(beside), _category(category, model, beside, found))
 
 
-def _amount(cell: str, name: str) -> tuple[Decimal, str | None]:
-    """Read an amount: ``$1,234.56``, ``(12.30)``, ``-$5``, ``USD 12``; its currency where it says one."""
-    code = _CODE.search(cell)
-    bare = _CODE.sub("", cell).strip()
-    sign = next((sign for sign in ("us$", "$", "€", "£", "¥") if sign in bare.lower()), None)
-    bare = re.sub(r"(us)?[$€£¥]|\s", "", bare, flags=re.IGNORECASE)
-    negative = bare.startswith(("-", "\u2212")) or (bare.startswith("(") and bare.endswith(")"))
-    digits = bare.strip("()-+\u2212")
-    if not digits or _AMOUNT.fullmatch(digits) is None:
-        raise BucketError(f"no amount: {cell[:40]!r}; write 1234.56 or 1,234.56", name)
-    value = number(digits.replace(",", ""), name)
-    if value is None:
-        raise BucketError("no amount", name)
-    said = code[0].upper() if code else _CURRENCIES[sign] if sign else None
-    return (-value if negative else value), said
+def _category(said: str, model: str, beside: str, meter: str) -> str:
+    """Read a category: from its own column, else of what is of no known meter; a model counts as a whole name only."""
+    own = _words_for(said)
+    if own or meter_of(meter):
+        return own or "usage"
+    whole = next((name for pattern, name in _CATEGORIES if pattern.fullmatch(model.lower().strip())), "")
+    return _words_for(beside) or whole or "usage"
 
 
-def _quantity(row: Mapping[str, str], header: _Header) -> tuple[Decimal | None, str | None]:
-    cell = row.get("quantity", "").replace(",", "").strip()
+def _words_for(said: str) -> str:
+    return next((name for pattern, name in _CATEGORIES if pattern.search(said.lower())), "")
+
+
+def _quantity(row: Mapping[str, str], file: _File) -> tuple[Decimal | None, str | None]:
+    cell = row.get("quantity", "")
     if not cell:
         return None, None
-    column = header.names[header.places["quantity"]]
-    value = number(cell, column)
+    column = file.header.names[file.header.places["quantity"]]
+    value = amounts.amount(cell, file.signs["quantity"], column)
     said = row.get("unit") or ("tokens" if "token" in column.lower() else "")
     unit = tokens_unit(said) if said else None
-    if value is None or unit is None:
+    if unit is None:
         return value, said.lower() or None
     return number(value * unit.factor, column), unit.name
-
-
-class _Dates(NamedTuple):
-    """How a file's dates read.
-
-    Args:
-        month_first: What a date with slashes begins with; None where no row proves it.
-        zone: Zone that days are of.
-    """
-
-    month_first: bool | None
-    zone: ZoneInfo
-
-    def period(self, row: Mapping[str, str]) -> tuple[datetime, datetime]:
-        """Read what a row is for, in naive UTC; an end is the period's last day, or an instant where it has a clock."""
-        said, last = row.get("date", ""), row.get("end", "")
-        if not said:
-            return self._month(row.get("month", ""))
-        start = self._day(said, "date")
-        end = self._day(last, "end") if last else start
-        if isinstance(start, datetime) and isinstance(end, datetime):
-            if end <= start:
-                raise BucketError("a time needs an end after it", "end")
-            return self._utc(start), self._utc(end)
-        if isinstance(start, datetime) or isinstance(end, datetime) or end < start:
-            raise BucketError(f"no period: {said[:40]!r} to {last[:40]!r}", "end")
-        return self._midnight(start), self._midnight(end + timedelta(days=1))
-
-    def _month(self, said: str) -> tuple[datetime, datetime]:
-        if not said:
-            raise BucketError("no date", "date")
-        found = _worded(said, _MONTHS)
-        first = found or self._day(said, "month")  # a month may be written as its first day
-        if isinstance(first, datetime) or first.day != 1:
-            raise BucketError(f"no month: {said[:40]!r}; write 2026-07", "month")
-        following = date(first.year + first.month // 12, first.month % 12 + 1, 1)
-        return self._midnight(first), self._midnight(following)
-
-    def _midnight(self, day: date) -> datetime:
-        return self._utc(datetime.combine(day, time()))
-
-    def _utc(self, read: datetime) -> datetime:
-        aware = read if read.tzinfo else read.replace(tzinfo=self.zone)
-        return aware.astimezone(UTC).replace(tzinfo=None)
-
-    def _day(self, said: str, name: str) -> date | datetime:
-        slashed = _SLASHED.fullmatch(said)
-        try:
-            if slashed is None:
-                return datetime.fromisoformat(said) if len(said) > 10 else date.fromisoformat(said)
-            if self.month_first is None:
-                raise LogFormatError(
-                    f'{name}: "{said}" may be month first or day first, and no row of the file proves which. '
-                    "Write the dates as 2026-04-01"
-                )
-            one, two, year = (int(part) for part in slashed.groups())
-            month, day = (one, two) if self.month_first else (two, one)
-            return date(year + 2000 if year < 100 else year, month, day)
-        except ValueError as error:
-            found = _worded(said, _WORDED)
-            if found is None:
-                raise BucketError(f"no date: {said[:40]!r}; write 2026-07-01", name) from error
-            return found
-
-
-def _worded(said: str, forms: tuple[str, ...]) -> date | None:
-    for form in forms:
-        try:
-            return datetime.strptime(said.strip(), form).date()  # noqa: DTZ007 -- a day or a month
-        except ValueError:
-            continue
-    return None
-
-
-def _month_first(cells: list[str]) -> bool | None:
-    """Prove the order of dates with slashes: a first or second part above 12 is a day."""
-    parts = [(int(found[1]), int(found[2])) for cell in cells if (found := _SLASHED.fullmatch(cell))]
-    if any(one > 12 for one, _ in parts):
-        return False
-    return True if any(two > 12 for _, two in parts) else None
 
 
 INVOICE_CSV = BucketReader(

@@ -30,6 +30,10 @@ _HEAD = 1 << 18
 # What a bucket says, as against what it is about.
 _SAID = {"quantity", "amount", "amount_usd", "requests", *schema.BUCKET_TOKENS}
 _PLACE = {"source_file", "source_line", "load_id", "bucket_key"}
+_BESIDE = _SAID | _PLACE
+# Made once: an encoder with options of its own costs as much as encoding a row.
+_SORTED = json.JSONEncoder(sort_keys=True, default=str)
+_PLAIN = json.JSONEncoder(ensure_ascii=False)
 
 
 class Read(NamedTuple):
@@ -122,19 +126,19 @@ def _text(file: Path) -> str:
 
 
 def _key(row: Mapping[str, object]) -> str:
-    about = {name: value for name, value in row.items() if name not in _SAID | _PLACE and value is not None}
-    return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()[:32]
+    about = {name: value for name, value in row.items() if value is not None and name not in _BESIDE}
+    return hashlib.sha256(_SORTED.encode(about).encode()).hexdigest()[:32]
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, rows: list[dict[str, object]], file: Path) -> None:
     if not rows:
         return
     columns = schema.TABLES["usage_buckets"]
-    with file.open("w", encoding="utf-8") as out:
+    names = {column.name for column in columns}
+    with file.open("w", encoding="utf-8", errors="replace") as out:
         for row in rows:
-            kept = {column.name: row[column.name] for column in columns if row.get(column.name) is not None}
-            text = json.dumps({name: _written(value) for name, value in kept.items()}, ensure_ascii=False)
-            out.write(text.encode("utf-8", "replace").decode("utf-8").replace("\\u0000", "") + "\n")
+            kept = {name: _written(value) for name, value in row.items() if value is not None and name in names}
+            out.write(_PLAIN.encode(kept).replace("\\u0000", "") + "\n")
     read = ", ".join(f"{column.name}: 'VARCHAR'" for column in columns)
     cast = ", ".join(
         f"{column.name}::JSON::{column.type} AS {column.name}"

@@ -125,6 +125,8 @@ class Writer:
     def _blocks(self, section: Section) -> Iterator[Data]:
         level = 2
         for block in section.blocks:
+            if isinstance(block, Text):
+                continue  # text to look up, folded away on the page, would be pages of print
             level = 3 if isinstance(block, Heading) else level
             yield {**self._block(block, section), "level": level}
 
@@ -160,8 +162,6 @@ class Writer:
                 made["pairs"] = [
                     {"name": self._plain(name), "lines": [self._runs(line) for line in lines]} for name, lines in pairs
                 ]
-            case Text(title, text):
-                made |= {"title": self._plain(title), "text": self._covered(visible(text))}
             case _:
                 made["items"] = list(self._made())
         return made

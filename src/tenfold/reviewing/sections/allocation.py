@@ -11,7 +11,7 @@ import polars as pl
 from tenfold import tables
 from tenfold.analysis.allocation import IDLE, Allocation
 from tenfold.analysis.tagged import by_tag
-from tenfold.display import absent, counted, percent, sentence
+from tenfold.display import absent, counted, name_of, percent, sentence
 from tenfold.logs.owning import owner_state
 from tenfold.money import PUSD_PER_USD, shown
 from tenfold.reviewing.document import Block, Heading, Lines, Made, Prose, Section, Skipped, Table
@@ -153,7 +153,7 @@ def _coverage(frame: pl.DataFrame, spend_pusd: int) -> Fraction | None:
 
 def _largest(facts: Facts, frame: pl.DataFrame) -> str:
     changes = frame.select("name", (pl.col("total") - pl.col("before")).alias("change")).drop_nulls("change")
-    rows = [(absent("team") if name is None else str(name), int(change)) for name, change in changes.rows()]
+    rows = [(name_of("team", name), int(change)) for name, change in changes.rows()]
     rows = sorted((row for row in rows if row[1]), key=lambda row: (-abs(row[1]), row[0]))[:_NAMED]
     said = ", ".join(f"{name} {'+' if change > 0 else ''}{shown(change)}" for name, change in rows)
     return f"Largest changes against {facts.previous.title}: {said or 'none'}."
@@ -198,7 +198,7 @@ def _lines(dimension: str, frame: pl.DataFrame) -> list[tuple[str, tuple[int | N
         pl.col("total").fill_null(0), "name", descending=[True, False]
     )
     shown_rows = owners if len(owners) <= _TOP + 1 else owners[:_TOP]
-    lines = [(str(row[0]), _whole(row[1:])) for row in shown_rows.rows()]
+    lines = [(name_of(dimension, row[0]), _whole(row[1:])) for row in shown_rows.rows()]
     if len(owners) > len(shown_rows):
         rest = owners[_TOP:]
         blank = rest["total"].null_count()

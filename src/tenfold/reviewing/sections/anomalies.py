@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from tenfold import charts
-from tenfold.analysis.anomalies import KIND_WORDS, Anomalies, Anomaly, owner_text, told
+from tenfold.analysis.anomalies import KIND_WORDS, TRAILING, Anomalies, Anomaly, owner_text, told
 from tenfold.analysis.bridge import bridge
-from tenfold.display import absent, counted, sentence, small_dollars
+from tenfold.display import counted, name_of, sentence, small_dollars
 from tenfold.errors import TenfoldError
 from tenfold.ledger import Window
 from tenfold.ledger.span import DAY, starts
@@ -69,11 +69,11 @@ def _made(found: Anomalies) -> Made:
         f"The daily cost of each {' and '.join(found.by)} is held against the trailing median of up to 28 days, with "
         f"its weekday's effect and its slope; a day stands out beyond {found.k:g} scaled median absolute deviations "
         "(1.4826 x MAD), widened where few days say how much noise is usual. Days next to each other are one anomaly; "
-        "seven in a row are a new level, told once; a series without a request for a week or more until the log's end, "
-        "and twice as long as ever before, has ended. Impact is cost less what was expected; that of a new level, a new "
-        "combination or an end runs to where it ends, or to the log's end; of an end it is what its last weeks would "
-        "have gone on to cost. Impacts of different kinds are not added. The bridge holds the anomaly's days against the "
-        "days before, scaled to what was expected, so that its bars sum to the impact.",
+        "seven in a row are a new level, told once. A series without a request for a week or more until the log's end, "
+        "twice as long as ever before, has ended: its days since are held against the same weekdays of its last four "
+        "weeks. Impact is cost less what was expected; that of a new level or a new combination runs to where it ends, "
+        "or to the log's end. Impacts of different kinds are not added. The bridge holds the anomaly's days against "
+        "the days before, scaled to what was expected, so that its bars sum to the impact.",
         "totals",
     )
 
@@ -91,10 +91,10 @@ def _table(found: Anomalies) -> Grid:
     )
     rows: list[Sequence[Cell]] = [
         (
-            *(absent(name) if value is None else str(value) for name, value in zip(found.by, one.owner, strict=True)),
+            *map(name_of, found.by, one.owner),
             KIND_WORDS[one.kind],
             one.first,
-            "still on" if one.is_open else one.last,
+            one.until,
             one.cost,
             one.expected,
             one.impact,
@@ -113,7 +113,9 @@ def _picture(found: Anomalies, since: date) -> Picture:
     for owner in owners:
         own = [one for one in found.found if one.owner == owner]
         marked = {day for one in own for day in _days(one)}
-        rows = found.band(owner).filter(pl.col("day") >= since)
+        # what ended is to be seen as it was
+        ends = [one.first - TRAILING * DAY for one in own if one.kind == "ended"]
+        rows = found.band(owner).filter(pl.col("day") >= min([since, *ends]))
         parts.append(
             rows.select(
                 pl.lit(owner_text(found.by, owner)).alias("name"),

@@ -46,7 +46,8 @@ def section(facts: Facts) -> Section:
         MadeList(),
         Heading("SQL steps"),
         Prose(
-            "The text that ran, before the window's bounds and the view names were put in. Folded away; not printed."
+            "The text that ran, before the window's bounds and the view names were put in. Folded away on the page, "
+            "left out of print and PDF."
         ),
         *(Text(name, _shown(name, facts.reading.meters)) for name in _steps(facts)),
     ]

@@ -7,8 +7,8 @@ from fractions import Fraction
 import polars as pl
 
 from tenfold import charts, tables
-from tenfold.display import absent, minute, percent, sentence
-from tenfold.money import shown
+from tenfold.display import absent, minute, name_of, percent, sentence
+from tenfold.money import shown, shown_parts
 from tenfold.reviewing.document import Block, Heading, Lines, Made, Picture, Prose, Section, Skipped, Table
 from tenfold.reviewing.facts import OF_REQUESTS, Facts
 from tenfold.serving.hosted import HostedLedger
@@ -110,8 +110,8 @@ def _by_meter(facts: Facts) -> Picture:
     meters = facts.reading.meters
     frame = pl.DataFrame({"meter": list(meters), "cost_pusd": pl.Series(list(meters.values()), dtype=pl.Int128)})
     parts = ", ".join(
-        f"{charts.METER_LABELS[name]} {percent(facts.reading.share(name))} ({shown(cost)})"
-        for name, cost in meters.items()
+        f"{charts.METER_LABELS[name]} {percent(facts.reading.share(name))} ({cost})"
+        for name, cost in zip(meters, shown_parts(list(meters.values())), strict=True)
     )
     title = f"Share of cost by meter{facts.left_out}"
     chart = charts.meter_shares(frame)
@@ -122,7 +122,7 @@ def _by(facts: Facts, dimension: str) -> list[Block]:
     mix = facts.composition(dimension)
     items = facts.reading.dimensions[dimension]
     top = ", ".join(
-        f"{item.value or absent(dimension)} {percent(Fraction(item.cost_pusd, facts.reading.spend_pusd))}"
+        f"{name_of(dimension, item.value)} {percent(Fraction(item.cost_pusd, facts.reading.spend_pusd))}"
         for item in items[:3]
     )
     words = _words(dimension)

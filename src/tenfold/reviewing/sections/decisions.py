@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tenfold import tables
+from tenfold.analysis.bridge import Bridge
 from tenfold.display import counted, dollars, percent
 from tenfold.money import shown
 from tenfold.reviewing.document import Made, Prose, Section, Table
@@ -93,7 +94,7 @@ def _data(facts: Facts, soon: date) -> Iterator[Decision]:
         why = "no provider's report or invoice was loaded for this quarter"
         yield Decision("load the providers' cost reports and reconcile", why, _FINANCE, soon, "made-coverage")
     elif not facts.is_reconciled:
-        why = f"{percent(found.drift_ratio, 2)} drift, {shown(found.unexplained_pusd)} of it unexplained"
+        why = f"{percent(found.drift_ratio, 2)} drift (either sign), {shown(found.unexplained_pusd)} of it unexplained"
         yield Decision("find what the log lacks before savings are booked", why, _FINANCE, soon, "made-reconciliation")
     if coverage.money_ratio is not None and 1 - coverage.money_ratio > _UNKNOWN:
         models = ", ".join(sorted({str(row["model"]) for row in coverage.unpriced if row["model"]})[:3])
@@ -114,13 +115,20 @@ def _moved(facts: Facts, soon: date) -> Iterator[Decision]:
             share = facts.bridge.share(bar.pusd)
             if share is not None and share > limit:
                 why = f"{facts.bridge.signed(pusd)}, {percent(share, 1)} of last quarter's spend: {bar.what}"
-                yield Decision(f"accept or undo: {bar.name}", why, _FINANCE, soon, "made-bridge")
+                what = f"say whether it stays: {bar.name}, most of it {_most(facts.bridge, bar.key)}"
+                yield Decision(what, why, _FINANCE, soon, "made-bridge")
     if facts.tracked is not None and facts.tracked.kept is not None:
         kept = facts.tracked.kept
         ratio = kept.kept_ratio
         if ratio is not None and ratio < 1 - limit:
             why = f"{shown(kept.realised_pusd)} of {shown(kept.promised_pusd)} promised was realised ({percent(ratio)})"
             yield Decision("do last quarter's plan, or drop it", why, _PLATFORM, soon, "made-tracked")
+
+
+def _most(found: Bridge, key: str) -> str:
+    """Name the segment that a bar is most of."""
+    row = found.movers.sort(f"{key}_pusd", descending=True).row(0, named=True)
+    return " ".join(found.named(row, name) for name in found.by)
 
 
 def _budgets(facts: Facts, soon: date) -> Iterator[Decision]:

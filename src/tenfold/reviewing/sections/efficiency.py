@@ -6,7 +6,7 @@ import polars as pl
 
 from tenfold import charts, tables
 from tenfold.analysis.efficiency import Change, Efficiency, Kpis
-from tenfold.display import absent, number, percent, sentence
+from tenfold.display import name_of, number, percent, sentence
 from tenfold.money import shown
 from tenfold.reviewing.document import Block, Heading, Lines, Made, Picture, Section, Skipped, Table
 from tenfold.reviewing.facts import OF_REQUESTS, Facts
@@ -86,16 +86,16 @@ def _shares(found: Efficiency, before: Efficiency | None) -> tables.Grid:
         Column("indicator", "indicator"),
         Column("now", "this quarter", "ratio"),
         Column("before", "quarter before", "ratio"),
-        Column("change", "change (points)", "ratio"),
+        Column("change", "change (points)", "number", 1),
     )
     rows: list[list[Cell]] = [
-        [sentence(one.measure.title), one.now, one.before, one.difference]
+        [sentence(one.measure.title), one.now, one.before, None if one.difference is None else 100 * one.difference]
         for one in found.against(before)
         if one.measure.kind == "ratio" and one.now is not None and (one.now or one.before or not _is_tier(one))
     ]
     if found.discount.ratio is not None:
         old = None if before is None else before.discount.ratio
-        change = None if old is None else found.discount.ratio - old
+        change = None if old is None else 100 * (found.discount.ratio - old)
         rows.append(["Effective discount off the list", found.discount.ratio, old, change])
     return tables.grid("table-kpis", "Efficiency: shares", columns, rows)
 
@@ -217,7 +217,7 @@ def _monthly(found: Efficiency) -> tables.Grid:
 
 def _by(found: Efficiency, name: str) -> tables.Grid:
     values = found.groups[name]
-    rows = [(value or absent(name), *_indicators(kpis)) for value, kpis in values[:_MOST]]
+    rows = [(name_of(name, value), *_indicators(kpis)) for value, kpis in values[:_MOST]]
     more = len(values) - len(rows)
     note = f"{more:,} more {name}s cost less and are not shown." if more else ""
     return tables.grid(

@@ -49,7 +49,7 @@ def section(facts: Facts) -> Section | Skipped:
         blocks += _burn(spent)
         made.append(_MADE_BURN)
     if not isinstance(found, str):
-        blocks += _scenarios(found)
+        blocks += _scenarios(facts, found)
         blocks += _accuracy(found)
     return Section("forecast", _TITLE, tuple(blocks), tuple(made))
 
@@ -60,7 +60,8 @@ _MADE_BURN = Made(
     "Spend over the budget of the days that are over; a month's budget is spread evenly over its days in whole "
     "picodollars, so that a part of a month counts by days. Projected: spend so far and the forecast of the days to "
     "come, or the pace so far where there is no forecast. A share of a budget counts as reached on the first day at "
-    "whose end spend had reached it.",
+    "whose end spend had reached it. The whole is the budget of `*`; without one, the owners' budgets together, "
+    "against all spend of their months: spend without a budget counts as over.",
     "totals",
 )
 _MADE_TESTED = Made(
@@ -80,7 +81,10 @@ def _made_forecast(found: Forecast) -> Made:
         "they follow is chosen by how well the past would have been forecast. Their product is repriced by the dated "
         f"price book, announced prices included. A range is to hold what comes in {percent(found.level)} of cases: it "
         "is as wide as the model says, wider where the errors of the past were larger (conformal). Price changes that "
-        "nobody has announced are in no range.",
+        "nobody has announced are in no range. Owners' middles sum to the whole: it is shared out by their own "
+        "forecasts or by their shares of the last four weeks, whichever misplaced less in the past, and an owner's "
+        "range is as wide as the errors of that split. The plan's levers are in a scenario where the plan was made on "
+        "this quarter's bill.",
         "totals",
     )
 
@@ -203,7 +207,9 @@ def _burn(found: Burn) -> list[Block]:
         Column("over", "over (+) or under (-) (USD)", "pusd"),
         *(Column(f"alert-{place}", f"{percent(share)} reached on", "date") for place, share in enumerate(shares)),
     )
-    rows = [_burn_row(line) for line in found.lines]
+    rows = [_burn_row(line, is_summed=found.is_summed) for line in found.lines]
+    if found.ungranted:
+        rows.append(("spend without a budget", None, None, found.ungranted, *[None] * (len(columns) - 4)))
     through = "no day of it is over yet" if found.through is None else f"through {found.through}"
     blocks: list[Block] = [Heading("Budget burn")]
     if rows:
@@ -215,21 +221,26 @@ def _burn(found: Burn) -> list[Block]:
     return blocks
 
 
-def _burn_row(line: Line) -> Sequence[Cell]:
+def _burn_row(line: Line, *, is_summed: bool) -> Sequence[Cell]:
     ends = None if line.projected is None else line.projected.mid
-    owner = "the whole" if line.owner == WHOLE else line.owner
+    whole = "the whole, against the owners' budgets together" if is_summed else "the whole"
+    owner = whole if line.owner == WHOLE else line.owner
     money = (line.budget, line.elapsed_budget, line.spend)
     return (owner, *money, line.burn_ratio, ends, line.overrun, *(one.day for one in line.alerts))
 
 
-def _scenarios(found: Forecast) -> list[Block]:
+def _scenarios(facts: Facts, found: Forecast) -> list[Block]:
     last = _long(found.periods)
     columns = (Column("scenario", "scenario"), Column("what", "what is taken to happen"), *_RANGE_COLUMNS)
     rows = [(_name(one), one.what, *one.ahead[last.label]) for one in found.scenarios]
     caption = f"The {last.days_ahead} days ahead of {last.label} if things were otherwise"
     blocks: list[Block] = [Heading("Scenarios"), Table(grid("forecast-scenarios", caption, columns, rows), _FORECAST)]
-    if found.changes:
-        blocks.append(Lines(tuple(sentence(change_text(one)) for one in found.changes), _FORECAST))
+    lines = [sentence(change_text(one)) for one in found.changes]
+    if facts.plan is not None and all(one.name != "levers_done" for one in found.scenarios):
+        why = "; ".join(facts.differences) or "it saves nothing, or has no estimate of it"
+        lines.append(f"The plan's levers are in no scenario: {why}")
+    if lines:
+        blocks.append(Lines(tuple(lines), _FORECAST))
     return blocks
 
 

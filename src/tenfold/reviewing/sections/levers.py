@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tenfold import charts, tables
-from tenfold.display import dollars, percent, saved_or_lost, sentence
+from tenfold.display import dollars, name_of, percent, saved_or_lost, sentence
 from tenfold.money import read_usd, shown
 from tenfold.planning import Tracked
 from tenfold.reviewing import lever_cards
@@ -205,7 +205,7 @@ def _kept(facts: Facts, found: Followed, kept: Tracked) -> list[Block]:
     ]
     rows = [
         (
-            row.feature or "(none)",
+            name_of("feature", row.feature),
             row.requests,
             row.cost_pusd,
             round(row.expected_pusd),

@@ -121,7 +121,10 @@ def _reconciled(facts: Facts) -> list[Block]:
     covered = percent(found.covered_ratio, 1)
     amounts = f"Billed {shown(found.invoiced_pusd)}, logged {shown(found.compared_pusd)}"
     lines = [
-        f"{amounts}: the drift is {drift} of what was billed, {within} the limit of {limit}{effect}.",
+        (
+            f"{amounts}: the drift, parts of either sign counted, is {drift} of what was billed, {within} the limit of "
+            f"{limit}{effect}."
+        ),
         f"Reports cover {covered} of the quarter's spend; {shown(found.unexplained_pusd)} of the drift is unexplained.",
         *(f"{note}." for note in found.notes),
     ]
@@ -130,7 +133,8 @@ def _reconciled(facts: Facts) -> list[Block]:
         blocks.append(Table(_causes(found), "made-reconciled"))
         evidence = [f"{line}." for cause in found.causes for line in cause.evidence[:_SHOWN]]
         blocks += [Lines(tuple(evidence), "made-reconciled")] if evidence else []
-    return [*blocks, *([Table(_dropped(found), "made-reconciled")] if found.dropped else [])]
+    left_out = found.dropped or found.rejected
+    return [*blocks, *([Table(_dropped(found), "made-reconciled")] if left_out else [])]
 
 
 def _by_month(found: Reconciliation) -> Grid:
@@ -187,6 +191,9 @@ def _dropped(found: Reconciliation) -> Grid:
     for one in found.dropped:
         other = ", ".join(f"{amount.normalize():f} {name}" for name, amount in one.amounts.items())
         rows.append((one.reason, one.provider, one.rows, one.pusd, other, "; ".join(one.examples)))
+    if found.rejected:
+        such = "; ".join(f"{one.file}:{one.line}: {one.reason}" for one in found.rejected[:_SHOWN])
+        rows.append(("refused by the reader: what it bills is unknown", None, len(found.rejected), None, "", such))
     columns = (
         Column("reason", "why"),
         Column("provider", "provider"),

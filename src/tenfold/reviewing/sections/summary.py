@@ -95,6 +95,8 @@ def _against(facts: Facts) -> Iterator[Tile]:
         line = burn.total
         left = line.elapsed_budget - line.spend
         words = f"{shown(abs(left))} {'left' if left >= 0 else 'over'} of {shown(line.elapsed_budget)}"
+        if burn.ungranted:
+            words += f", the owners' budgets together; {shown(burn.ungranted)} of the spend has none"
         yield Tile("against budget", percent(line.burn_ratio, 1), words, "made-burn")
     expected = facts.expected
     if expected is not None:
@@ -160,7 +162,8 @@ def _confidence(facts: Facts) -> Iterator[str]:
         drift = percent(found.drift_ratio, 2)
         state = "reconciled" if facts.is_reconciled else "unreconciled, and so are the savings"
         covered = percent(found.covered_ratio, 1)
-        yield f"Invoices: the log is {drift} off what was billed for {covered} of the spend (limit {limit}): {state}."
+        said = f"the log is {drift} off what was billed (parts of either sign counted)"
+        yield f"Invoices: {said} for {covered} of the spend (limit {limit}): {state}."
     if facts.plan is not None and facts.plan["plan"]["saving_usd"]["low"] is None:
         yield "Savings: the log is too short for an interval."
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from tenfold import charts, tables
 from tenfold.analysis.unit_economics import UnitCost, UnitEconomics, Units, dollars_each
-from tenfold.display import absent, sentence
+from tenfold.display import name_of, sentence
 from tenfold.money import PUSD_PER_USD, divided
 from tenfold.reviewing.document import Block, Heading, Lines, Made, Picture, Prose, Section, Skipped, Table
 from tenfold.reviewing.facts import OF_REQUESTS, Facts
@@ -210,7 +210,7 @@ def _by(found: UnitEconomics, before: UnitEconomics | None, name: str) -> tables
         spend: Cell = "not priced" if units.is_blank else units.spend_pusd
         share = None if units.is_blank else Fraction(units.spend_pusd, found.total.spend_pusd)
         rows.append([
-            value or absent(name), spend, share, _pusd(cost), change, _pusd(per_request), units.request.units
+            name_of(name, value), spend, share, _pusd(cost), change, _pusd(per_request), units.request.units
         ])  # fmt: skip
     more = len(values) - len(shown)
     note = f"{more:,} more {name}s cost less and are not shown." if more else ""
