@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-
 _PARAMETERS = type(pytest.param())
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenfold.analysis.bridge import METHODS, Effects, Segment, decompose, footed
+from tenfold.analysis.bridge import METHODS, Effects, Segment, decompose
 from tenfold.analysis.bridge.factors import effects, last_weight
 from tenfold.errors import AssumptionError, NotEvaluable
+from tenfold.money import footed
 
 F = Fraction
 # A 80 M tokens at $5, B 20 M at $0.5; then A 90 M at $4, B 110 M at $0.5

@@ -192,6 +192,7 @@ def test_scores_below_the_least_quality_keep_the_model_as_it_is(small, tmp_path)
     assert quality == "mean score 0.85 over 2 evals, 0.95 as it is now"
 
 
+@pytest.mark.full
 def test_a_plan_on_a_fleet():
     """Addressed and saved are of the fleet's bill, requests and idle time; the plan sums to the whole."""
     log, one = rows((3, 10, 25, 45, 40, 20, 8, 2), seconds=250), pool(replicas=8)

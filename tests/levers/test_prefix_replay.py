@@ -265,6 +265,7 @@ def alone(day):
     return [t(86_400 * day, 2_048, text=f"{day} {n}") for n in range(3)]
 
 
+@pytest.mark.full
 def test_best_is_chosen_on_the_earlier_part():
     rows = [one for day in range(4) for one in chats(day, "c")] + [one for day in (4, 5) for one in alone(day)]
     assume = {"prefix_cache": {"policy": "best", "system_tokens": 1_280}}

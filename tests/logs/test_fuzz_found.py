@@ -36,6 +36,7 @@ def test_a_block_of_an_unknown_plugin_is_named_and_not_counted_as_merged(tmp_pat
 NAMELESS = ("", "none", float("nan"), None)
 
 
+@pytest.mark.full
 def test_answers_without_an_id_are_not_one_answer(tmp_path):
     files = []
     for number, nameless in enumerate(NAMELESS):

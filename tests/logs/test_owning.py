@@ -237,6 +237,7 @@ def test_remapping_is_the_same_as_loading_with_the_rules_and_can_be_taken_back(h
     assert both_ways(log) == unmapped
 
 
+@pytest.mark.full
 def test_rows_know_which_rules_they_bear(here):
     def state():
         return owning.owner_state(open_log("u.duckdb").store)

@@ -59,6 +59,7 @@ def test_what_was_planted_is_found(name, seed):
         assert not misses(log, plan)
 
 
+@pytest.mark.full
 def test_nothing_to_save_is_an_empty_plan():
     plan = plan_of(LOGS["P8 nothing"](1))
     assert (plan.levers, plan.roadmap, plan.saving.mid, plan.fold) == ((), (), 0, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -65,7 +66,7 @@ class Planned(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Review:
     """A finished review.
 
@@ -85,7 +86,7 @@ class Review:
         """Sections left out, with the reason."""
         return self.document.skipped
 
-    @property
+    @cached_property
     def html(self) -> str:
         """The page: one HTML document, nothing to load."""
         return render(self.document)

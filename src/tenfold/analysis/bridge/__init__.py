@@ -26,7 +26,7 @@ from tenfold.errors import AssumptionError, NotEvaluable, near
 from tenfold.ledger import Ledger
 from tenfold.money import divided, footed
 
-__all__ = ["BASES", "METHODS", "Bar", "Bridge", "Effects", "Segment", "Side", "Swap", "bridge", "decompose", "footed"]
+__all__ = ["BASES", "METHODS", "Bar", "Bridge", "Effects", "Segment", "Side", "Swap", "bridge", "decompose"]
 
 BASES = ("requests", "outcomes")
 _EVERYTHING: Mapping[str, str | None] = {}
