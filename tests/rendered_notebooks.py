@@ -121,7 +121,11 @@ def to_markdown(notebook: Any, path: Path) -> tuple[str, dict[str, str]]:
                 parts.append("\n".join(f"> {line}".rstrip() for line in shown["text/markdown"].strip().splitlines()))
             else:
                 parts.append(_fenced(shown["text/plain"]))
-    return "\n\n".join(parts) + "\n", charts
+    return _PASSING.sub("", "\n\n".join(parts)) + "\n", charts
+
+
+# Folders that last as long as a run, and belong to one machine.
+_PASSING = re.compile(re.escape(tempfile.gettempdir()) + r"/tmp\w+/")
 
 
 def _linked(text: str) -> str:
