@@ -86,19 +86,6 @@ def _as_text(name: str, held: str) -> str:
     return f"{text} AS {column}"
 
 
-def names_of(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]:
-    """List a view's columns.
-
-    Args:
-        connection: The store.
-        view: The view.
-
-    Returns:
-        Their names, in order.
-    """
-    return [str(row[0]) for row in connection.execute(f"DESCRIBE {view}").fetchall()]
-
-
 def listed(names: Iterable[str]) -> str:
     """Write column names for SQL.
 
