@@ -59,10 +59,11 @@ def test_demo_page_allocation(demo, name):
     for owner in shown:
         cost, share = now[owner]
         before = then.get(owner, (0, 0))[0]
-        assert says(table[owner]["cost"], cost, places=12), owner
-        assert says(table[owner]["share"], share), owner
-        assert says(table[owner]["2026Q2"], before, places=12), owner
-        assert says(table[owner]["change"], cost - before, places=12), owner
+        # columns with a total foot as shown
+        assert says(table[owner]["cost"], cost, places=12, slack=1), owner
+        assert says(table[owner]["share"], share, slack=1), owner
+        assert says(table[owner]["2026Q2"], before, places=12, slack=1), owner
+        assert says(table[owner]["change"], cost - before, places=12, slack=1), owner
         if before:
             assert says(table[owner]["change, relative"], Fraction(cost - before, before)), owner
 
@@ -101,8 +102,8 @@ def test_demo_page_composition(demo):
             assert says(row["requests"], sums.requests), (name, value)
             assert says(row["not priced"], sums.unpriced), (name, value)
             if sums.pusd:
-                assert says(row["cost (USD)"], sums.pusd, places=12), (name, value)
-                assert says(row["share of cost"], Fraction(sums.pusd, demo.spend)), (name, value)
+                assert says(row["cost (USD)"], sums.pusd, places=12, slack=1), (name, value)
+                assert says(row["share of cost"], Fraction(sums.pusd, demo.spend), slack=1), (name, value)
                 for kind, heading in {"output": "output", "read": "cache read", "write": "cache write"}.items():
                     cost = sum(c for m, (_, c) in sums.meters.items() if basics.KINDS.get(m) == kind)
                     assert says(row[heading], Fraction(cost, sums.pusd)), (name, value, kind)
@@ -152,8 +153,9 @@ def test_demo_page_budgets(demo):
     granted = books.budgets(DEMO / "budgets.csv")
     first, last = date(2026, 7, 1), date(2026, 9, 30)
     for name, row in table.items():
-        rows = demo.rows if name == "the whole" else [one for one in demo.rows if one["team"] == name]
-        budget = books.burn(granted, "*" if name == "the whole" else name, first, last)
+        is_whole = name.startswith("the whole")
+        rows = demo.rows if is_whole else [one for one in demo.rows if one["team"] == name]
+        budget = books.burn(granted, "*" if is_whole else name, first, last)
         assert says(row["budget (USD)"], budget, places=12), name
         assert says(row["spend (USD)"], basics.spend(rows), places=12), name
         assert says(row["burn"], basics.spend(rows) / budget), name
@@ -163,7 +165,6 @@ def test_demo_page_budgets(demo):
 
 
 @full
-@pytest.mark.xfail(strict=True, reason="the text rounds by itself, the table by largest remainder: 481.41 and 481.40")
 def test_demo_page_says_one_number_for_one_thing(demo):
     """A bar's largest segment is the same figure in the text as in the table of segments."""
     text = demo.page.text["bridge"]
