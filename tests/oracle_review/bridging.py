@@ -22,43 +22,47 @@ from oracle_review.basics import Row
 KINDS = {**ALL_KINDS, "cache_write_long": "write_long"}
 
 
-def pvm(  # noqa: C901 -- the definition in one piece, to be read against C4
-    book: Book, old: Iterable[Row], new: Iterable[Row], boundary: datetime
-) -> dict[str, Fraction]:
+class _Side:
+    """Units and costs of one period's segments, and all its tokens."""
+
+    def __init__(self) -> None:
+        self.units = defaultdict[tuple[str, ...], int](int)
+        self.pusd = defaultdict[tuple[str, ...], int](int)
+        self.tokens = 0
+
+    def take(self, row: Row, *, is_apart: bool) -> int:
+        """Count a row; gives what it cost where it stands apart."""
+        apart = 0
+        for meter, (units, pusd) in row.meters.items():
+            self.tokens += units if meter in KINDS else 0
+            if is_apart:
+                apart += pusd
+                continue
+            self.units[(*_group(row), KINDS.get(meter, meter))] += units
+            self.pusd[(*_group(row), KINDS.get(meter, meter))] += pusd
+        return apart
+
+
+def pvm(book: Book, old: Iterable[Row], new: Iterable[Row], boundary: datetime) -> dict[str, Fraction]:
     """Bars in pUSD; they sum to the change."""
     old, new = [r for r in old if r.is_priced], [r for r in new if r.is_priced]
     n0, n1 = len(old), len(new)
     bars: dict[str, Fraction] = defaultdict(Fraction)
     stays = {_group(row) for row in new}
-    q0, c0, q1, c1, at1 = (defaultdict[tuple[str, ...], int](int) for _ in range(5))
-    all0 = all1 = 0  # tokens of all segments
+    before, after, at1 = _Side(), _Side(), defaultdict[tuple[str, ...], int](int)
     for row in old:
-        # that the boundary's list has no price for is left apart, as it is in the new period
-        then = price_request(book, row.at, boundary)
-        for meter, (units, pusd) in row.meters.items():
-            if meter in KINDS:
-                all0 += units
-            if _group(row) not in stays or then.cost_pusd is None:
-                bars["discontinued"] -= pusd
-                continue
-            q0[(*_group(row), KINDS.get(meter, meter))] += units
-            c0[(*_group(row), KINDS.get(meter, meter))] += pusd
+        # what the boundary's list has no price for is left apart, as it is in the new period
+        has_price = price_request(book, row.at, boundary).cost_pusd is not None
+        bars["discontinued"] -= before.take(row, is_apart=_group(row) not in stays or not has_price)
     for row in new:
         then = price_request(book, row.at, boundary)
-        for meter, (units, pusd) in row.meters.items():
-            if meter in KINDS:
-                all1 += units
-            if then.cost_pusd is None:
-                bars["new"] += pusd
-                continue
-            q1[(*_group(row), KINDS.get(meter, meter))] += units
-            c1[(*_group(row), KINDS.get(meter, meter))] += pusd
-        for meter, (_, pusd) in then.meters.items():
-            if then.cost_pusd is not None:
-                at1[(*_group(row), KINDS.get(meter, meter))] += int(pusd)
+        bars["new"] += after.take(row, is_apart=then.cost_pusd is None)
+        for meter, (_, pusd) in then.meters.items() if then.cost_pusd is not None else ():
+            at1[(*_group(row), KINDS.get(meter, meter))] += int(pusd)
+    q0, q1, all0, all1 = before.units, after.units, before.tokens, after.tokens
     for place in {*q0, *q1}:
-        p0 = Fraction(c0[place], q0[place]) if q0[place] else Fraction(at1[place], q1[place])
-        bars["price"] += c1[place] - q1[place] * p0
+        p0 = Fraction(before.pusd[place], q0[place]) if q0[place] else Fraction(at1[place], q1[place])
+        bars["price"] += after.pusd[place] - q1[place] * p0
         if place[-1] not in KINDS.values():
             bars[place[-1]] += (q1[place] - q0[place]) * p0
             continue

@@ -14,7 +14,7 @@ from tenfold.extras import MissingExtraError
 from tenfold.ledger import attribute
 from tenfold.planning import plan
 from tenfold.reviewing import SECTIONS, lever_cards, review
-from tenfold.reviewing.facts import Facts as AllFacts
+from tenfold.reviewing.facts import Facts
 from tenfold.reviewing.quarter import quarter as read_quarter
 from tenfold.reviewing.sections import levers as ranked
 from tenfold.reviewing.sections import summary
@@ -29,8 +29,9 @@ ROWS = [
 ]
 
 
-def Facts(ledger, plan, quarter):  # noqa: N802 -- the class, with settings of no file
-    return AllFacts(ledger, plan, quarter, Settings())
+def facts_of(ledger, plan, quarter):
+    """Facts with the settings of no file."""
+    return Facts(ledger, plan, quarter, Settings())
 
 
 def saving(mid, high=None):
@@ -239,7 +240,7 @@ class TestLevers:
     def test_an_empty_plan_says_so(self, ledger):
         empty = {**PLAN["plan"], "levers": [], "roadmap": [], "saving_usd": {"low": "0", "mid": "0", "high": "0"}}
         why = {**empty, "why_none": "not measurable: batch_api", "bound_by": "short_log"}
-        facts = Facts(ledger, {**PLAN, "plan": why}, read_quarter("2026Q3"))
+        facts = facts_of(ledger, {**PLAN, "plan": why}, read_quarter("2026Q3"))
         for section in (ranked.section(facts), summary.section(facts)):
             assert "not measurable: batch_api; log too short" in words(section)
             assert "pays for its effort" not in words(section)
@@ -248,12 +249,12 @@ class TestLevers:
 
     def test_a_plan_of_another_window_is_told(self, ledger):
         told = "made on $3.90 of spend, not on this quarter's $2.90"
-        foreign = Facts(ledger, {**PLAN, "spend_usd": "3.9"}, read_quarter("2026Q3"))
+        foreign = facts_of(ledger, {**PLAN, "spend_usd": "3.9"}, read_quarter("2026Q3"))
         assert told in words(ranked.section(foreign))
         assert told in words(summary.section(foreign))
         # and none of its figures stands beside the quarter's spend
         assert "$0.50" not in words(summary.section(foreign))
-        own = Facts(ledger, PLAN, read_quarter("2026Q3"))
+        own = facts_of(ledger, PLAN, read_quarter("2026Q3"))
         assert "Not a plan of this" not in words(ranked.section(own))
         assert "$0.50" in words(summary.section(own))
 
@@ -271,7 +272,7 @@ class TestLevers:
         ),
     )
     def test_a_plan_of_other_prices_or_another_log_is_told(self, ledger, change, told):
-        facts = Facts(ledger, {**PLAN, **change}, read_quarter("2026Q3"))
+        facts = facts_of(ledger, {**PLAN, **change}, read_quarter("2026Q3"))
         assert told in words(summary.section(facts))
         assert told in words(ranked.section(facts))
         assert "$0.50" not in words(summary.section(facts))
@@ -279,7 +280,7 @@ class TestLevers:
     def test_a_plan_within_the_quarter_is_its_own(self, ledger):
         own = {"window": {"first_day": "2026-07-01", "last_day": "2026-09-30"}}
         own |= {"card_version": ledger.book.version, "log_hash": ledger.log.log_hash}
-        assert Facts(ledger, {**PLAN, **own}, read_quarter("2026Q3")).differences == ()
+        assert facts_of(ledger, {**PLAN, **own}, read_quarter("2026Q3")).differences == ()
 
     def test_what_to_do_first_is_told_of_levers_without_a_figure_too(self, made):
         others = made.html[made.html.index('id="table-other-levers"') :]
@@ -288,7 +289,7 @@ class TestLevers:
     def test_what_is_left_out_and_what_was_misspelt(self, ledger):
         batch = lever("batch_api", left_out=[{"text": "left out by the service levels: eval, 3 requests, $1.00"}])
         plan = {**PLAN, "levers": [batch], "notes": ['no request has feature "tagin"']}
-        said = words(ranked.section(Facts(ledger, plan, read_quarter("2026Q3"))))
+        said = words(ranked.section(facts_of(ledger, plan, read_quarter("2026Q3"))))
         assert "left out by the service levels: eval, 3 requests, $1.00" in said
         assert 'no request has feature "tagin"' in said
 
