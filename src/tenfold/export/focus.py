@@ -26,7 +26,7 @@ from tenfold.prices.book import NO_LIMIT, Entry
 from tenfold.prices.meters import meters
 from tenfold.store import steps
 from tenfold.store.database import quoted
-from tenfold.store.engines.duckdb import DuckDBEngine
+from tenfold.store.engines.duckdb import reading
 
 Written: TypeAlias = Literal["1.2", "1.4"]
 Source: TypeAlias = Literal["estimated", "reconciled"]
@@ -142,8 +142,7 @@ def export_focus(
         ledger = ledger.within(Window(ledger.window.since, ledger.window.until))
     log_hash = ledger.log.log_hash
     capacity, spent = focus_flat.commitments(ledger)
-    with ledger.log.store.reading() as connection:
-        engine = DuckDBEngine(connection)
+    with reading(ledger.log.store) as engine:
         edges = [edge for one in capacity for edge in (one.since, one.until)]
         lines = lay(engine, ledger, grain=grain, edges=edges)
         _skus(lines)
@@ -168,7 +167,7 @@ def export_focus(
         if not found["rows"]:
             raise NotEvaluable("nothing in this window has a price, so there is nothing to export")
         reasons(lines)
-        writing.copy(connection, "focus_all", path, order="place", drop="place")
+        writing.copy(engine.connection, "focus_all", path, order="place", drop="place")
         beside, why = _unpriced(lines, path)
     costs = {name: int(found[name]) for name in _COSTS}
     return FocusExport(

@@ -19,7 +19,7 @@ from tenfold.money import usd_text
 from tenfold.prices.book import Entry
 from tenfold.prices.meters import METER_NAMES
 from tenfold.store.database import quoted
-from tenfold.store.engines.duckdb import DuckDBEngine
+from tenfold.store.engines.duckdb import reading
 
 _WANTED = ("x_Provider", "x_Meter", "x_ModelId", "x_ServiceTier", "x_ContextBand", "x_PriceEntry", "x_CardVersion")
 _NAMED = 100
@@ -49,8 +49,7 @@ def trace(ledger: Ledger, file: str | Path, row: int) -> dict[str, Any]:
     if meter not in METER_NAMES:
         raise ColumnError(f"{file}: row {row} is a charge of its own ({meter}), of no requests")
     start, end = (datetime.fromisoformat(said[f"ChargePeriod{side}"]) for side in ("Start", "End"))
-    with ledger.log.store.reading() as connection:
-        engine = DuckDBEngine(connection)
+    with reading(ledger.log.store) as engine:
         session = Session(engine, ledger.book, Window(start, end))
         condition = _condition(session, said)
         sums = session.totals(condition=condition).row(0, named=True)

@@ -13,7 +13,7 @@ from tenfold.ledger import TIME_GRAINS, Composition, Ledger, Session, grain_text
 from tenfold.ledger.charges import charge_rows
 from tenfold.prices.meters import METER_NAMES, counted, meters
 from tenfold.store import schema
-from tenfold.store.engines.duckdb import DuckDBEngine
+from tenfold.store.engines.duckdb import reading
 
 _USD = "cast(cast({0} as decimal(25, 0)) * cast('0.000000000001' as decimal(13, 12)) as decimal(38, 12))"
 BY_DEFAULT = ("month", "provider", "model")
@@ -72,14 +72,14 @@ def export_compositions(ledger: Ledger, out: Path, breakdowns: Sequence[Sequence
         workbook.write(out, tables, notes=_notes(ledger))
     else:
         frame = tables[0][1]
-        with ledger.log.store.reading() as connection:
-            DuckDBEngine(connection).register("composition", frame.with_row_index("place"))
+        with reading(ledger.log.store) as engine:
+            engine.register("composition", frame.with_row_index("place"))
             columns = ", ".join(
                 f"{_USD.format(name)} as {name.removesuffix('_pusd')}_usd" if name.endswith("_pusd") else f'"{name}"'
                 for name in frame.columns
             )
             view = f"(select {columns}, place from composition)"
-            writing.copy(connection, view, out, order="place", drop="place")
+            writing.copy(engine.connection, view, out, order="place", drop="place")
     return sum(len(frame) for _, frame in tables)
 
 
@@ -124,11 +124,11 @@ def _notes(ledger: Ledger) -> list[tuple[str, str]]:
 
 
 def _requests(ledger: Ledger, out: Path) -> int:
-    with ledger.log.store.reading() as connection:
-        session = Session(DuckDBEngine(connection), ledger.book, ledger.window, price_at=ledger.price_at)
+    with reading(ledger.log.store) as engine:
+        session = Session(engine, ledger.book, ledger.window, price_at=ledger.price_at)
         own = [column.name for column in schema.REQUESTS if column.group != "internal"]
         cost = " + ".join(f"{meter.name}_pusd" for meter in session.meters)
         made = [f"{meter.name}_{kind}" for meter in session.meters for kind in ("units", "pusd")]
         view = f"(select {', '.join([*own, 'price_status', *made])}, {cost} as cost_pusd, load_id from priced_requests)"
-        writing.copy(connection, view, out, order="load_id, source_line, request_id, ts", drop="load_id")
-        return int(connection.execute("select count(*) from priced_requests").fetchall()[0][0])
+        writing.copy(engine.connection, view, out, order="load_id, source_line, request_id, ts", drop="load_id")
+        return int(engine.connection.execute("select count(*) from priced_requests").fetchall()[0][0])

@@ -21,7 +21,7 @@ from tenfold.latency.records import Floats
 from tenfold.latency.visible import visible
 from tenfold.levers.where import check
 from tenfold.store import steps
-from tenfold.store.engines.duckdb import DuckDBEngine
+from tenfold.store.engines.duckdb import DuckDBEngine, reading
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -360,8 +360,7 @@ def _narrowed(where: str | None) -> str:
 def _usable(log: Log, where: str | None) -> Generator[DuckDBEngine]:
     """Open a log with its usable requests as ``latency_usable``."""
     asked = "true" if where is None else f"(\n{check(where, '--where')}\n)"
-    with log.store.reading() as connection:
-        engine = DuckDBEngine(connection)
+    with reading(log.store) as engine:
         steps.run(engine, "latency_usable", requests="requests", condition=asked)
         yield engine
 

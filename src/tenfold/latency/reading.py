@@ -16,7 +16,7 @@ from tenfold.latency.records import Codes, Floats, Mask
 from tenfold.latency.visible import CONTROL, visible
 from tenfold.ledger.session import Window as Bounds
 from tenfold.store import steps
-from tenfold.store.engines.duckdb import DuckDBEngine
+from tenfold.store.engines.duckdb import reading
 
 if TYPE_CHECKING:
     from tenfold.latency.parts import Part
@@ -122,7 +122,7 @@ def read(part: Part, where: str | None, which: str, *, any_model: bool = False) 
     asked = "true" if where is None else f"(\n{where}\n)"
     bounds = Bounds(part.since, part.until).condition("ts", "ts is not null")
     with ExitStack() as stack:
-        engine = DuckDBEngine(stack.enter_context(part.log.store.reading()))
+        engine = stack.enter_context(reading(part.log.store))
         words = {"requests": "requests", "where": asked, "condition": bounds}
         tally = engine.fetch(steps.filled("latency_tally", **words)).row(0, named=True)
         # A log without any time is read as it is: two of them can still be set side by side.

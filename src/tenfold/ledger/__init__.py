@@ -24,7 +24,7 @@ from tenfold.logs.log import Log
 from tenfold.money import shown, usd_text
 from tenfold.prices import PriceBook, price_book
 from tenfold.prices.meters import METER_NAMES, counted, meters
-from tenfold.store.engines.duckdb import DuckDBEngine
+from tenfold.store.engines import Engines
 
 __all__ = [
     "KEY_COLUMNS",
@@ -195,8 +195,8 @@ class Ledger:
         Yields:
             The session; its connection closes at the end.
         """
-        with self.log.store.reading() as connection:
-            yield Session(DuckDBEngine(connection), self.book, self.window, price_at=self.price_at)
+        with self.log.engine() as engine:
+            yield Session(engine, self.book, self.window, price_at=self.price_at)
 
     def composition(self, by: Sequence[str] = ()) -> Composition:
         """Split the bill by dimensions, exactly.
@@ -252,10 +252,10 @@ class Ledger:
             ColumnError: A dimension does not exist; names the near match.
         """
         by = _names(by)
-        with self.log.store.reading() as connection:
-            listed = Session(DuckDBEngine(connection), self.book.list_book, self.window, price_at=self.price_at)
+        with self.log.engine() as engine:
+            listed = Session(engine, self.book.list_book, self.window, price_at=self.price_at)
             at_list = listed.totals(by)
-            own = Session(DuckDBEngine(connection), self.book, self.window, price_at=self.price_at)
+            own = Session(engine, self.book, self.window, price_at=self.price_at)
             return costs(own, at_list, by)
 
     def explain(self, request_id: str) -> dict[str, Any]:
@@ -323,6 +323,7 @@ def attribute(
     since: datetime | None = None,
     until: datetime | None = None,
     zone: str = "UTC",
+    engine: Engines | None = None,
 ) -> Ledger:
     """Price a log: every request by the entry in force when it ran.
 
@@ -333,6 +334,7 @@ def attribute(
         since: First instant to count (aware).
         until: Instant after the last to count (aware, exclusive).
         zone: IANA zone that report days are cut in.
+        engine: What runs the queries, such as ``tf.Spark(session)``; the log's own by default, DuckDB on this machine.
 
     Returns:
         The ledger.
@@ -340,4 +342,4 @@ def attribute(
     Raises:
         PriceFileError: The shipped book cannot be read.
     """
-    return Ledger(log, book or price_book(), Window(since, until, zone), price_at)
+    return Ledger(log.on(engine) if engine else log, book or price_book(), Window(since, until, zone), price_at)

@@ -14,7 +14,7 @@ from tenfold.money import usd_text
 from tenfold.prices.book import Entry, PriceBook
 from tenfold.prices.meters import Meter
 from tenfold.store import schema
-from tenfold.store.engines.duckdb import DuckDBEngine
+from tenfold.store.engines.duckdb import reading
 
 _SAID = ("request_id", "source_file", "source_line", "ts", "provider", "model", "service_tier", "region", "team")
 _KEPT = (*_SAID, "price_key", "is_billable", "gateway_cache_hit", *schema.TOKEN_COLUMNS)
@@ -110,8 +110,7 @@ def reprice(
         Both prices by model and meter, and the adjustments.
     """
     view = window or Window()
-    with log.store.reading() as connection:
-        engine = DuckDBEngine(connection)
+    with reading(log.store) as engine:
         before = Session(engine, old, view)
         meters = "".join(f"{meter.name}_pusd as old_{meter.name}_pusd, " for meter in before.meters)
         engine.step(

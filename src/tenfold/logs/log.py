@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tenfold import tables
 from tenfold.display import counted
 from tenfold.errors import StoreError
 from tenfold.store.database import Store, query
+from tenfold.store.engines.duckdb import reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     import polars as pl
+
+    from tenfold.store.engines import Engine, Engines
 
 
 class Unread(TypedDict):
@@ -47,12 +52,41 @@ class Log:
         store: The store.
         summary: What this load did (see ``Summary``); of everything in the store where nothing was loaded.
         loads: First and last row of `loads` that this load wrote; None for everything.
+        engines: What runs queries over the requests; None is DuckDB on this machine.
     """
 
-    def __init__(self, store: Store, summary: Mapping[str, Any], loads: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        summary: Mapping[str, Any],
+        loads: tuple[int, int] | None = None,
+        engines: Engines | None = None,
+    ) -> None:
         self.store = store
+        self._engines = engines
         self.summary: dict[str, Any] = dict(summary)
         self._loads = loads
+
+    def on(self, engines: Engines) -> Log:
+        """Take another engine for the same requests.
+
+        Args:
+            engines: The engine, such as ``tf.Spark(session)``.
+
+        Returns:
+            The log, run there.
+        """
+        return Log(self.store, self.summary, self._loads, engines)
+
+    @contextmanager
+    def engine(self) -> Generator[Engine]:
+        """Open the requests for reading on the log's engine.
+
+        Yields:
+            The engine, with the store's tables in reach.
+        """
+        with reading(self.store) if self._engines is None else self._engines.open(self.store) as engine:
+            yield engine
 
     @property
     def requests(self) -> pl.DataFrame:

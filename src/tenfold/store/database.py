@@ -30,6 +30,9 @@ class Store:
         limits: Memory and lock limits; read from ``tenfold.toml`` when absent.
     """
 
+    row_id = "rowid"
+    """SQL that numbers the rows of `requests`, alike in every query until the next load."""
+
     def __init__(self, path: str | Path | None = None, *, limits: Settings | None = None) -> None:
         self.path = None if path is None else Path(path)
         self.limits = limits or settings()

@@ -13,7 +13,7 @@ from tenfold.logs import Log, load, open_log
 from tenfold.serving.memory import BLOCK_TOKENS
 from tenfold.serving.simulator.layout import Floats, Ints
 from tenfold.store import steps
-from tenfold.store.engines.duckdb import DuckDBEngine
+from tenfold.store.engines.duckdb import reading
 
 
 class Arrivals(NamedTuple):
@@ -150,8 +150,7 @@ def _plain(arrival_s: Floats, input_tokens: Ints, output_tokens: Ints) -> Arriva
 
 
 def _from_log(log: Log, place: str, model: str | None = None) -> Arrivals:
-    with log.store.reading() as connection:
-        engine = DuckDBEngine(connection)
+    with reading(log.store) as engine:
         steps.run(engine, "serving_arrivals")
         frame = engine.fetch("select * from serving_arrivals")
     if model is not None:

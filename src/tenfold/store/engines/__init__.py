@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import polars as pl
+
+from tenfold.store.database import Store
 
 
 class Engine(Protocol):
@@ -40,5 +43,20 @@ class Engine(Protocol):
 
         Returns:
             The frame; money as Decimal(38, 0).
+        """
+        ...
+
+
+class Engines(Protocol):
+    """A way to lay an engine over a store: what ``engine=`` takes."""
+
+    def open(self, store: Store) -> AbstractContextManager[Engine]:
+        """Open a store for reading.
+
+        Args:
+            store: The store.
+
+        Returns:
+            The engine with the store's tables in reach, for as long as the context lasts.
         """
         ...

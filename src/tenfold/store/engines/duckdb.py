@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import duckdb
 import polars as pl
 
 from tenfold.errors import StepError
-from tenfold.store.database import put_frame, query
+from tenfold.store.database import Store, put_frame, query
+
+
+@contextmanager
+def reading(store: Store) -> Generator[DuckDBEngine]:
+    """Open a store for reading, as an engine.
+
+    Args:
+        store: The store.
+
+    Yields:
+        The engine; its connection closes at the end.
+    """
+    with store.reading() as connection:
+        yield DuckDBEngine(connection, store.row_id)
 
 
 class DuckDBEngine:
@@ -14,12 +31,12 @@ class DuckDBEngine:
 
     Args:
         connection: An open connection; read-only ones will do.
+        row_id: SQL that numbers the rows of its `requests` (the store knows: ``Store.row_id``).
     """
 
-    row_id = "rowid"
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, row_id: str = "rowid") -> None:
         self.connection = connection
+        self.row_id = row_id
 
     def register(self, name: str, frame: pl.DataFrame) -> None:
         """Make a small frame readable under a name.
