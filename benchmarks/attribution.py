@@ -1,172 +1,164 @@
-"""Load and attribute a log of N requests, beside a bare scan and beside genai-prices' and litellm's per-call loops.
+"""Attribution of a quarter: beside grouping its token sums, with a longer card, beside per-call loops, in little memory.
 
-What is timed is CPU (user and system, the best of three, one process); peak memory is that of a fresh child process
-that loads and attributes. The per-call loops run on the log's first 20,000 rows, and their totals are compared.
+Every total is checked before it is timed: rows in are rows out, tokens are those of the rows, and the cube's total is the
+rows' total to the last picodollar.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-import random
-import resource
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import tenfold as tf
-from tenfold.money import to_usd
-from tenfold.store import schema
-from tenfold.store.database import query
+from benchmarks import data
+from benchmarks.measuring import Measured, in_child, side_by_side, wall
+from tenfold.ledger import Ledger
+from tenfold.ledger.session import Session
 
-MODELS = ("gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano", "gpt-4o", "gpt-4o-mini", "gpt-5", "gpt-5-mini", "gpt-5-nano")
-TEAMS = ("search", "agents", "support", "platform", "growth", "finance")
-START = int(datetime(2026, 7, 1, tzinfo=UTC).timestamp())
-SECONDS = 92 * 86_400
-PEER_ROWS = 20_000
-MEMORY_LIMIT = "512MB"
+DATA = f"{data.DATA}; six price changes of every model and tier in the quarter, all at midnight"
+BY = ("day", "team", "model")
+VERSIONS = 6
+PEER_ROWS = 5_000
+MEMORY_LIMIT = "128MB"
+# Below, what a query costs once is most of a loop that should only be timed by the row.
+FAIR_ROWS = 10_000_000
 
 
-def write_log(path: Path, rows: int) -> None:
-    """Write a synthetic OpenAI Chat log, one JSON a line, in time order."""
-    rng = random.Random(7)
-    with path.open("w") as file:
-        for number in range(rows):
-            prompt = rng.randrange(200, 12_000)
-            cached = prompt // 128 * 128 if rng.random() < 0.4 else 0
-            file.write(
-                f'{{"id": "chatcmpl-{number:09d}", "object": "chat.completion", "created": {START + number * SECONDS // rows}, '
-                f'"model": "{MODELS[rng.randrange(8)]}", "service_tier": "default", "choices": [], "usage": {{"prompt_tokens": '
-                f'{prompt}, "completion_tokens": {rng.randrange(1, 1500)}, "prompt_tokens_details": {{"cached_tokens": {cached}}}, '
-                f'"completion_tokens_details": {{"reasoning_tokens": 0}}}}, "metadata": {{"team": "{TEAMS[number % 6]}"}}}}\n'
+def measure(rows: int) -> list[Measured]:
+    """Compare attribution with its floor, with a longer card and with loops over calls.
+
+    Args:
+        rows: Requests.
+
+    Returns:
+        The lines of the table.
+    """
+    db, card = data.store(rows), data.book(VERSIONS)
+    ledger = tf.attribute(tf.open_log(db), card)
+    with ledger.session() as session:
+        check(session, rows)
+        floor, raw = side_by_side(lambda: group(session), lambda: session.totals(BY, priced="priced_requests"))
+    longer = tf.attribute(ledger.log, data.book(8 * VERSIONS))
+    short, long = side_by_side(lambda: attribute(ledger), lambda: attribute(longer))
+    return [
+        Measured("attribution/rows", "six meters exact, with conservation counters / grouping the token sums by the same keys",
+                 raw / floor, 2.0, rows=rows, seconds=raw),
+        Measured("attribution/long card", "with a card of eight times the entries / as it is, both with the card's expansion",
+                 long / short, 1.1, rows=rows, seconds=long),
+        memory(db, "attribution/memory", rows),
+        *peers(ledger, rows),
+    ]  # fmt: skip
+
+
+def attribute(ledger: Ledger) -> None:
+    """Attribute from the rows, from opening the store on."""
+    with ledger.session() as session:
+        session.totals(BY, priced="priced_requests")
+
+
+def group(session: Session) -> None:
+    """Group the token sums of the rows, which is the least that a bill by these keys takes."""
+    sums = ", ".join(f"sum({meter.column}) as {meter.name}" for meter in session.meters)
+    session.engine.fetch(f"select cast(ts as date) as day, team, model, {sums} from requests group by all")
+
+
+def check(session: Session, rows: int) -> None:
+    """Refuse to time what is not exact."""
+    raw, cube = session.totals(BY, priced="priced_requests"), session.totals(BY)
+    counted = session.engine.fetch(
+        "select cast(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) as bigint) as tokens from requests "
+        "where coalesce(is_billable, true) and not coalesce(gateway_cache_hit, false)"
+    )
+    if raw["rows_seen"].sum() != rows or raw["tokens"].sum() != counted["tokens"][0]:
+        raise SystemExit("attribution lost or doubled rows or tokens")
+    if not raw.equals(cube):
+        raise SystemExit("the cube's bill is not that of the rows")
+
+
+def memory(db: Path, name: str, rows: int) -> Measured:
+    """Measure the peak of a fresh process that attributes from the rows under a small memory limit."""
+    folder = db.parent / "small"
+    folder.mkdir(exist_ok=True)
+    (folder / "tenfold.toml").write_text(f'memory_limit = "{MEMORY_LIMIT}"\n')
+    took = in_child("benchmarks.attribution:alone", str(db), str(db.parent / f"prices-{VERSIONS}"), cwd=folder)
+    return Measured(
+        name, f"peak of a fresh process that attributes from the rows, memory_limit {MEMORY_LIMIT}", took["peak_mb"], 256,
+        rows=rows, seconds=took["cpu_s"], peak_mb=took["peak_mb"], unit="memory",
+        note=f"{took['imported_mb']:,.0f} MB of it are the libraries",
+    )  # fmt: skip
+
+
+def alone(db: str, prices: str) -> dict[str, Any]:
+    """Attribute in a process of its own."""
+    attribute(tf.attribute(tf.open_log(db), tf.price_book(prices)))
+    return {}
+
+
+def peers(ledger: Ledger, rows: int) -> list[Measured]:
+    """Compare requests a second of the whole attribution, two threads, with loops that price call by call."""
+    with ledger.log.store.reading() as connection:
+        calls = connection.execute(
+            "select provider, model, input_tokens, coalesce(cache_read_tokens, 0), output_tokens, ts from requests "
+            f"where service_tier = 'standard' and model <> '{data.UNPRICED}' and input_tokens < 200000 "
+            f"and coalesce(cache_write_tokens, 0) = 0 and ts is not null limit {PEER_ROWS}"
+        ).fetchall()
+    ours = rows / wall(lambda: tf.attribute(ledger.log).composition(BY))
+    found = []
+    for name, loop in (("litellm", litellm_loop), ("genai_prices", genai_loop)):
+        what = f"requests a second: attribution with the shipped book, two threads / a loop of {name}"
+        if not is_installed(name):
+            note = "not installed here: make bench"
+            found.append(Measured(f"attribution/{name} loop", what, None, 1000, False, unit="wall", note=note))
+            continue
+        theirs = len(calls) / wall(lambda loop=loop: loop(calls))
+        bound = 1000 if rows >= FAIR_ROWS else None
+        note = f"{ours:,.0f} and {theirs:,.0f} requests a second"
+        found.append(
+            Measured(
+                f"attribution/{name} loop", what, ours / theirs, bound, False, rows, rows / ours, unit="wall", note=note
             )
+        )
+    return found
 
 
-def cpu(work: Callable[[], Any], times: int = 3) -> float:
-    """CPU seconds of the best of some runs."""
-    best = float("inf")
-    for _ in range(times):
-        before = time.process_time()
-        work()
-        best = min(best, time.process_time() - before)
-    return best
-
-
-def child(log: str, db: str) -> None:
-    """Load and attribute in a fresh process and print what it took."""
-    before = time.process_time()
-    loaded = tf.load([log], db=db)
-    load_cpu = time.process_time() - before
-    ledger = tf.attribute(loaded)
-    document = {
-        "load_cpu_s": load_cpu,
-        "total_usd": str(to_usd(ledger.total_pusd)),
-        "requests": loaded.summary["requests"],
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
-    sys.stdout.write(json.dumps(document))
-
-
-def peers(rows: list[tuple[Any, ...]]) -> dict[str, tuple[float, Decimal]]:
-    """Per-call loops of the peers over the same rows: CPU seconds and total in USD."""
+def is_installed(name: str) -> bool:
+    """Tell whether a package can be imported: litellm lies in the tests' environment without what it needs."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    import genai_prices
+    try:
+        import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+def litellm_loop(calls: list[tuple[Any, ...]]) -> float:
+    """Price call by call with litellm."""
     import litellm
 
-    def genai_loop() -> Decimal:
-        return sum(
-            (
-                genai_prices.calc_price(
-                    genai_prices.Usage(input_tokens=i, cache_read_tokens=c, output_tokens=o),
-                    model_ref=model,
-                    provider_id="openai",
-                    genai_request_timestamp=ts.replace(tzinfo=UTC),
-                ).total_price
-                for model, i, c, o, ts in rows
-            ),
-            Decimal(0),
-        )
-
-    def litellm_loop() -> Decimal:
-        total = 0.0
-        for model, i, c, o, _ in rows:
-            total += sum(
-                litellm.cost_per_token(
-                    model=model,
-                    custom_llm_provider="openai",
-                    prompt_tokens=i,
-                    completion_tokens=o,
-                    cache_read_input_tokens=c,
-                )
+    names = {"openai": "openai", "anthropic": "anthropic", "google": "gemini"}
+    total = 0.0
+    for provider, model, whole, cached, answer, _ in calls:
+        total += sum(
+            litellm.cost_per_token(
+                model=model, custom_llm_provider=names[provider], prompt_tokens=whole, completion_tokens=answer,
+                cache_read_input_tokens=cached,
             )
-        return Decimal(total)
-
-    def own_loop() -> Decimal:
-        total = 0
-        for model, i, c, o, ts in rows:
-            usage = tf.Usage(input_tokens=i, cache_read_tokens=c, output_tokens=o)
-            total += tf.price(provider="openai", model=model, at=ts.replace(tzinfo=UTC), usage=usage).cost_pusd or 0
-        return to_usd(total)
-
-    loops = {"genai-prices 0.2.3 loop": genai_loop, "litellm 1.110.2 loop": litellm_loop, "tf.price loop": own_loop}
-    return {name: (cpu(loop, times=1), loop()) for name, loop in loops.items()}
-
-
-def main(rows: int) -> None:
-    """Run the benchmark and print one table."""
-    with tempfile.TemporaryDirectory() as folder:
-        log, db = Path(folder) / "log.jsonl", Path(folder) / "usage.duckdb"
-        write_log(log, rows)
-        (Path(folder) / "tenfold.toml").write_text(f'memory_limit = "{MEMORY_LIMIT}"\n')
-        size_mb = log.stat().st_size / 1e6
-        run = subprocess.run(
-            [sys.executable, "-c", f"from benchmarks.attribution import child; child({str(log)!r}, {str(db)!r})"],
-            capture_output=True, text=True, check=True, cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         )  # fmt: skip
-        took = json.loads(run.stdout)
-        ledger = tf.attribute(tf.open_log(db))
-        tokens = ", ".join(f"sum({name})" for name in schema.TOKEN_COLUMNS)
-        with ledger.session() as session:
-            connection = session.engine.connection  # type: ignore[attr-defined]
-            by = ["day", "team", "model"]
-            timed = {
-                "bare scan (12 token sums)": cpu(lambda: query(connection, f"select {tokens}, max(ts) from requests")),
-                "group by day, team, model": cpu(
-                    lambda: query(
-                        connection, f"select cast(ts as date), team, price_key, {tokens} from requests group by all"
-                    )
-                ),
-                "attribution, raw rows": cpu(lambda: session.totals(by, priced="priced_requests")),
-                "attribution, daily cube": cpu(lambda: session.totals(by)),
-            }
-            first = query(
-                connection,
-                "select model, input_tokens, cache_read_tokens, output_tokens, ts from requests "
-                f"order by source_line limit {PEER_ROWS}",
-            ).rows()
-    compared = peers(first)
-    own = compared["tf.price loop"][1]
-    print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; {rows:,} requests, {size_mb:,.0f} MB"
-    )
-    print(f"load: {rows / took['load_cpu_s']:,.0f} rows/CPU-s, {size_mb / took['load_cpu_s']:,.0f} MB/CPU-s")
-    print(f"peak memory of load and attribution: {took['peak_mb']:,.0f} MB with memory_limit {MEMORY_LIMIT}")
-    print(f"total: ${took['total_usd']} over {took['requests']:,} requests\n")
-    scan = timed["bare scan (12 token sums)"]
-    print(f"{'what':<28}{'rows/CPU-s':>14}{'x bare scan':>13}{'total USD (first 20,000)':>28}")
-    for name, seconds in timed.items():
-        print(f"{name:<28}{rows / seconds:>14,.0f}{seconds / scan:>12.2f}x")
-    raw = rows / timed["attribution, raw rows"]
-    for name, (seconds, total) in compared.items():
-        rate = len(first) / seconds
-        print(f"{name:<28}{rate:>14,.0f}{'':>13}{total:>28.9f}   attribution is {raw / rate:,.0f}x")
-        if abs(total - own) > Decimal("0.000001"):
-            print(f"{'':<28}differs from tenfold by {total - own:.9f} USD")
+    return total
+
+
+def genai_loop(calls: list[tuple[Any, ...]]) -> Decimal:
+    """Price call by call with genai-prices."""
+    import genai_prices
+
+    total = Decimal(0)
+    for provider, model, whole, cached, answer, ts in calls:
+        usage = genai_prices.Usage(input_tokens=whole, cache_read_tokens=cached, output_tokens=answer)
+        total += genai_prices.calc_price(
+            usage, model_ref=model, provider_id=provider, genai_request_timestamp=ts.replace(tzinfo=UTC)
+        ).total_price
+    return total

@@ -1,4 +1,4 @@
-"""The runbook on two windows of a million requests: CPU as a multiple of one scan of the columns it reads, and memory.
+"""The runbook on two windows of equal size: CPU as a multiple of one scan of the columns it reads, and memory.
 
 The scan reads the same columns of the same rows out of the same DuckDB file, unsorted, into a frame. Each is timed in a
 fresh child; memory is the peak of the child that diagnoses, libraries included.
@@ -6,45 +6,33 @@ fresh child; memory is the peak of the child that diagnoses, libraries included.
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import polars as pl
+from benchmarks.measuring import Measured, folder, in_child
 
-from tenfold.logs import load
+if TYPE_CHECKING:
+    import polars as pl
 
+DATA = (
+    "two days of eight replicas, 22 columns: prompts and answers log-normal, queues exponential; on the second day a third of "
+    "prompts no longer hit the cache"
+)
+BOUND_MB = 2_000.0
 START = datetime(2026, 11, 2, tzinfo=UTC)
-MEMORY_BYTES = 2e9
 COLUMNS = (
     "ts", "status", "ttft_ms", "duration_ms", "input_tokens", "output_tokens", "cache_read_tokens", "queue_ms",
     "preemptions", "running", "waiting", "kv_usage_ratio", "attempt", "team", "feature", "client", "replica",
     "deployment", "model", "model_revision", "prompt_hash", "session_id",
 )  # fmt: skip
-_SCAN = """
-import sys, time
-import duckdb
-connection = duckdb.connect(sys.argv[1], read_only=True)
-connection.execute("set enable_progress_bar = false")
-before = time.process_time()
-connection.execute("select {columns} from requests").fetchnumpy()
-print(time.process_time() - before)
-"""
-_DIAGNOSE = """
-import resource, sys, time
-from tenfold.latency import diagnose
-before = time.process_time()
-found = diagnose(f"{sys.argv[1]}@2026-11-02..2026-11-03", f"{sys.argv[1]}@2026-11-03..2026-11-04")
-print(time.process_time() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, found.main.verdict)
-print(";".join(f"step {cause.step} {cause.kind}" for cause in found.main.causes))
-"""
 
 
 def window(count: int, seed: int, day: int, *, is_broken: bool) -> pl.DataFrame:
     """A day of requests of eight replicas; broken: a client's prompts no longer hit the cache."""
+    import numpy as np
+    import polars as pl
+
     random = np.random.default_rng(seed)
     at = np.sort(random.random(count)) * 86400
     tokens = np.exp(random.normal(7.2, 0.9, count)).astype(np.int64) + 20
@@ -70,31 +58,55 @@ def window(count: int, seed: int, day: int, *, is_broken: bool) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def main(count: int = 1_000_000, *_: int) -> bool:
-    """Measure and print; tells whether the bounds hold."""
-    with tempfile.TemporaryDirectory() as directory:
-        files: list[str] = []
-        for day in range(2):
-            files.append(str(Path(directory) / f"{day}.parquet"))
-            window(count, day, day, is_broken=day == 1).write_parquet(files[-1])
-        db = str(Path(directory) / "usage.duckdb")
-        load(files, db=db)
-        scan = float(_child(_SCAN.format(columns=", ".join(COLUMNS)), db)[-1])
-        words, causes = _child(_DIAGNOSE, db)[-2:]
-    seconds, peak, verdict = words.split()
-    print(f"runbook: two windows of {count:,} requests, {verdict} ({causes})")
-    print(
-        f"  {float(seconds):.1f} s of CPU, {float(seconds) / scan:.0f} times one scan of the same columns ({scan:.1f} s)"
-    )
-    is_held = float(peak) <= MEMORY_BYTES
-    print(f"  peak of the process {float(peak) / 1e9:.2f} GB (bound {MEMORY_BYTES / 1e9:g} GB)")
-    return is_held and verdict == "explained"
+def store(rows: int) -> Path:
+    """Make the log of two days."""
+    from tenfold.logs import load
+
+    db = folder() / f"diagnose-{rows}.duckdb"
+    if db.exists():
+        return db
+    files = [folder() / f"diagnose-{rows}-{day}.parquet" for day in range(2)]
+    for day, file in enumerate(files):
+        window(rows // 2, day, day, is_broken=day == 1).write_parquet(file)
+    load(files, db=db)
+    for file in files:
+        file.unlink()
+    return db
 
 
-def _child(code: str, db: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", code, db], check=True, capture_output=True, text=True)
-    return done.stdout.strip().split("\n")
+def scanned(db: str) -> dict[str, Any]:
+    """Read the columns once, in a fresh process."""
+    import duckdb
+
+    with duckdb.connect(db, read_only=True) as connection:
+        connection.execute(f"select {', '.join(COLUMNS)} from requests").fetchnumpy()
+    return {}
 
 
-if __name__ == "__main__":
-    sys.exit(0 if main(*map(int, sys.argv[1:])) else 1)
+def diagnosed(db: str) -> dict[str, Any]:
+    """Diagnose in a fresh process."""
+    from tenfold.latency import diagnose
+
+    found = diagnose(f"{db}@2026-11-02..2026-11-03", f"{db}@2026-11-03..2026-11-04").main
+    return {"verdict": found.verdict, "causes": [f"step {cause.step} {cause.kind}" for cause in found.causes]}
+
+
+def measure(rows: int) -> list[Measured]:
+    """Measure.
+
+    Args:
+        rows: Requests, half of them in each window.
+
+    Returns:
+        CPU beside a scan, and memory.
+    """
+    db = str(store(rows))
+    scan = min(in_child("benchmarks.diagnose:scanned", db)["cpu_s"] for _ in range(3))
+    found = in_child("benchmarks.diagnose:diagnosed", db)
+    if found["verdict"] != "explained":
+        raise SystemExit(f"the planted cause was not found: {found['verdict']}")
+    return [
+        Measured("diagnose", f"the runbook on two windows / reading the {len(COLUMNS)} columns into a frame", found["cpu_s"] / scan,
+                 None, rows=rows, seconds=found["cpu_s"], peak_mb=found["peak_mb"], note="; ".join(found["causes"])),
+        Measured("diagnose/memory", "peak of the process that diagnoses", found["peak_mb"], BOUND_MB, rows=rows, unit="memory"),
+    ]  # fmt: skip

@@ -1,32 +1,24 @@
 """Loading: reading and mapping beside other ways to do the same, whole loads, broken files, known ids, peak memory.
 
-``python -m benchmarks.load [rows] [--big]``. Ratios are of CPU (user and system, best of three, both sides in one
-process), but for the loops, which are compared by wall clock. What is written is the table `requests` in a DuckDB file,
-from JSON lines or CSV and from Parquet; the same in Parquet stands beside it. The loops map the same rows to the same
-main columns. ``--big`` loads a file of more than 4 GB in a fresh process and prints its peak memory.
+What is written is the table `requests` in a DuckDB file, from JSON lines or CSV and from Parquet. The loops map the same
+rows to the same main columns; they are compared by the clock on the wall, all else by CPU. Memory is that of a fresh process
+that loads the JSON lines under a limit.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import random
-import resource
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import polars as pl
 
 import tenfold as tf
 from benchmarks.mappings import COLUMNS, loop, polars_csv, polars_json
+from benchmarks.measuring import Measured, cpu, folder, in_child, side_by_side, wall
 from tenfold.logs import batch, detect, direct, files, slices
 from tenfold.logs.plans import plans as planned
 from tenfold.logs.publish import find_known
@@ -36,6 +28,10 @@ from tenfold.logs.text.fields import without_text
 from tenfold.store import schema
 from tenfold.store.database import query
 
+DATA = (
+    "OpenAI Chat answers as JSON lines of about 630 bytes, the same with one bad line in about 1,000, and a table of 11 columns "
+    "in CSV"
+)
 MODELS = (
     "gpt-4o-2024-11-20",
     "gpt-4o-mini-2024-07-18",
@@ -110,22 +106,6 @@ def head(file: Path, folder: Path) -> Path:
     return out
 
 
-def cpu() -> float:
-    """CPU seconds of this process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def best(work: Callable[[], Any], times: int = 3) -> tuple[float, float]:
-    """CPU and wall seconds, each the best of some runs."""
-    least, quickest = float("inf"), float("inf")
-    for _ in range(times):
-        before, began = cpu(), time.perf_counter()
-        work()
-        least, quickest = min(least, cpu() - before), min(quickest, time.perf_counter() - began)
-    return least, quickest
-
-
 class Store:
     """A DuckDB file with the table `requests`, made anew for each run."""
 
@@ -177,9 +157,9 @@ def apart(store: Store, file: Path) -> float:
     """CPU of hashing the file and the ids, which ``map_file`` does too, and which is no part of reading and mapping."""
     connection = store.connect()
     map_file(connection, file)
-    ids = best(lambda: connection.execute("SELECT sum(md5_number_lower(dedup_key)) FROM batch").fetchall())[0]
+    ids = cpu(lambda: connection.execute("SELECT sum(md5_number_lower(dedup_key)) FROM batch").fetchall())
     connection.close()
-    return ids + best(lambda: (files.scan(file), detect.content(file)))[0]
+    return ids + cpu(lambda: (files.scan(file), detect.content(file)))
 
 
 def write(store: Store, table: Path) -> None:
@@ -210,8 +190,9 @@ def known_ids(folder: Path, stored: int, fresh: int) -> float:
     connection.execute(
         f"CREATE TEMP TABLE batch AS SELECT {made} AS id_hash FROM range({stored - fresh // 10}, {stored + fresh}) r(i)"
     )
-    scan = best(lambda: connection.execute("SELECT sum(id_hash) FROM requests").fetchall())[0]
-    took = best(lambda: find_known(connection))[0]
+    scan, took = side_by_side(
+        lambda: connection.execute("SELECT sum(id_hash) FROM requests").fetchall(), lambda: find_known(connection)
+    )
     connection.close()
     return took / scan
 
@@ -223,101 +204,81 @@ def whole(file: Path, folder: Path) -> tf.Log:
     return tf.load(file, db=db, hashes=False)
 
 
-def big(folder: Path) -> None:
-    """Load more than 4 GB in a fresh process under a memory limit."""
-    file, size = folder / "big.jsonl", 0
-    lines = "".join(chat_lines(200_000))
-    with file.open("w") as out:
-        for copy in range(35):
-            out.write(lines.replace('"chatcmpl-', f'"chatcmpl-{copy}-'))
-    size = file.stat().st_size
-    (folder / "tenfold.toml").write_text(f'memory_limit = "{MEMORY_LIMIT_MB}MB"\n')
-    code = (
-        "import resource, tenfold as tf, time; b = time.process_time(); "
-        f"n = tf.load({str(file)!r}, db={str(folder / 'big.duckdb')!r}).summary['requests']; "
-        "print(n, time.process_time() - b, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder)
-    rows, took, peak = run.stdout.split()
-    bound = MEMORY_LIMIT_MB + 300
-    print(
-        f"{size / 1e9:.2f} GB, {int(rows):,} requests: {size / 1e6 / float(took):,.0f} MB/CPU-s, peak memory {float(peak):,.0f} MB "
-        f"with memory_limit {MEMORY_LIMIT_MB} MB ({'held' if float(peak) <= bound else 'MISSED'}: at most {bound})"
-    )
+def child(file: str, db: str) -> dict[str, Any]:
+    """Load in a fresh process."""
+    return {"requests": tf.load(file, db=db).summary["requests"]}
 
 
-def main(rows: int = 2_000_000) -> bool:
-    """Print the ratios; tell whether all bounds hold."""
+def measure(rows: int) -> list[Measured]:
+    """Measure.
+
+    Args:
+        rows: Lines.
+
+    Returns:
+        The ratios, and memory.
+    """
+    work = folder() / f"load-{rows}"
+    work.mkdir(exist_ok=True)
+    made = write_files(work, rows)
+    chat, table, store = made["chat.jsonl"], made["rows.csv"], Store(work)
+    check_same(store, head(chat, work))
+    found = [*_mapped("JSON lines", store, chat, rows), *_mapped("CSV", store, table, rows)]
+    clean, dirty = side_by_side(lambda: whole(chat, work), lambda: whole(made["dirty.jsonl"], work), times=2)
+    rejected = whole(made["dirty.jsonl"], work).rejects
+    _check_rejects(made["dirty.jsonl"], set(rejected["source_line"]))
+    note = f"{len(rejected):,} bad lines, each found; a clean file {chat.stat().st_size / 1e6 / clean:,.0f} MB/CPU-s"
+    found.append(
+        Measured("load/bad lines", "a whole load with bad lines / a clean one", dirty / clean, BOUNDS["dirty"], rows=rows,
+                 seconds=clean, note=note)
+    )  # fmt: skip
+    what = f"finding {rows // 2:,} ids among {50 * rows:,} stored / a scan of them"
+    found.append(Measured("load/known ids", what, known_ids(work, 50 * rows, rows // 2), BOUNDS["ids"], rows=rows // 2))
+    (work / "tenfold.toml").write_text(f'memory_limit = "{MEMORY_LIMIT_MB}MB"\n')
+    (work / "alone.duckdb").unlink(missing_ok=True)
+    alone = in_child("benchmarks.load:child", str(chat), str(work / "alone.duckdb"), cwd=work)
+    found.append(
+        Measured("load/memory", "peak of the process that loads", alone["peak_mb"], MEMORY_LIMIT_MB + 300.0, rows=rows,
+                 seconds=alone["cpu_s"], unit="memory", note=f"memory_limit {MEMORY_LIMIT_MB}MB, {chat.stat().st_size / 1e9:.1f} GB")
+    )  # fmt: skip
+    return found
+
+
+def _mapped(kind: str, store: Store, file: Path, rows: int) -> list[Measured]:
+    """Reading and mapping beside writing the same table, beside Polars, and beside loops."""
+    parquet, out = file.with_suffix(".parquet"), file.with_suffix(".out.parquet")
+    parquet.unlink(missing_ok=True)
+    connection = store.connect()
+    map_file(connection, file)
+    connection.execute(f"COPY batch TO '{parquet}' (FORMAT parquet)")
+    connection.close()
+    hashing, is_csv = apart(store, file), kind == "CSV"
+    ours, floor, mapped, theirs = side_by_side(
+        lambda: read_and_map(store, file), lambda: write(store, parquet), lambda: _only_map(store, file),
+        lambda: (polars_csv if is_csv else polars_json)(file, out),
+    )  # fmt: skip
+    found = [
+        Measured(f"load/{kind}", "reading and mapping / writing the table from Parquet", (ours - hashing) / floor, BOUNDS["write"],
+                 rows=rows, seconds=ours - hashing),
+        Measured(f"load/{kind}, Polars", "reading and mapping / the same in Polars", (mapped - hashing) / theirs,
+                 BOUNDS["polars csv" if is_csv else "polars json"], rows=rows, seconds=mapped - hashing),
+    ]  # fmt: skip
+    for label, loads in [] if is_csv else _decoders():
+        slow = wall(lambda loads=loads: loop(file, loads).write_parquet(out), 1)
+        quick = wall(lambda: _only_map(store, file))
+        found.append(
+            Measured(f"load/{label} loop", f"a loop over {label}.loads / reading and mapping", slow / quick, BOUNDS[label],
+                     is_lower_better=False, rows=rows, seconds=quick, unit="wall")
+        )  # fmt: skip
+    return found
+
+
+def _decoders() -> list[tuple[str, Any]]:
     try:
         import orjson
     except ImportError:
-        orjson = None
-    shown: list[tuple[str, float, str]] = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        made = write_files(folder, rows)
-        chat, table, store = made["chat.jsonl"], made["rows.csv"], Store(folder)
-        check_same(store, head(chat, folder))
-        print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, DuckDB {duckdb.__version__}, "
-              f"Polars {pl.__version__}; {rows:,} JSON lines of {chat.stat().st_size / rows:,.0f} bytes, {rows:,} CSV rows")  # fmt: skip
-        for file, kind in ((chat, "JSON lines"), (table, "CSV")):
-            parquet = folder / f"{kind}.parquet"
-            connection = store.connect()
-            map_file(connection, file)
-            connection.execute(f"COPY batch TO '{parquet}' (FORMAT parquet)")
-            connection.close()
-            hashing = apart(store, file)
-            ours, _ = best(lambda file=file: read_and_map(store, file))
-            floor, _ = best(lambda parquet=parquet: write(store, parquet))
-            shown.append(
-                (
-                    f"{kind}: read and map / writing the table from Parquet (CPU)",
-                    (ours - hashing) / floor,
-                    f"<= {BOUNDS['write']}",
-                )
-            )
-            if kind == "CSV":
-                theirs, _ = best(lambda: polars_csv(table, folder / "out.parquet"))
-                mapped, _ = best(lambda: _only_map(store, table))
-                shown.append(
-                    ("CSV: read and map / Polars (CPU)", (mapped - hashing) / theirs, f"<= {BOUNDS['polars csv']}")
-                )
-                continue
-            mapped, mapped_wall = best(lambda: _only_map(store, chat))
-            theirs, _ = best(lambda: polars_json(chat, folder / "out.parquet"))
-            shown.append(
-                ("JSON lines: Polars / read and map (CPU)", theirs / (mapped - hashing), f">= {BOUNDS['polars json']}")
-            )
-            for label, loads in (("orjson", orjson and orjson.loads), ("json", json.loads)):
-                if loads:
-                    _, wall = best(lambda loads=loads: loop(chat, loads).write_parquet(folder / "loop.parquet"), 1)
-                    shown.append(
-                        (f"JSON lines: {label} loop / read and map (wall)", wall / mapped_wall, f">= {BOUNDS[label]}")
-                    )
-        clean, _ = best(lambda: whole(chat, folder), 2)
-        dirty, _ = best(lambda: whole(made["dirty.jsonl"], folder), 2)
-        shown.append(("whole load: file with bad lines / clean one (CPU)", dirty / clean, f"<= {BOUNDS['dirty']}"))
-        rejected = whole(made["dirty.jsonl"], folder).rejects
-        _check_rejects(made["dirty.jsonl"], set(rejected["source_line"]))
-        print(
-            f"whole load: {rows / clean:,.0f} rows/CPU-s, {chat.stat().st_size / 1e6 / clean:,.0f} MB/CPU-s; {len(rejected):,} bad lines, each found"
-        )
-        shown.append(
-            (
-                f"{rows // 2:,} ids among {50 * rows:,} stored / a scan of them (CPU)",
-                known_ids(folder, 50 * rows, rows // 2),
-                f"<= {BOUNDS['ids']}",
-            )
-        )
-        print(f"\n{'what':<66}{'ratio':>8}  bound")
-        held = True
-        for label, ratio, bound in shown:
-            kept = ratio <= float(bound[2:]) if bound[0] == "<" else ratio >= float(bound[2:])
-            held &= kept
-            print(f"{label:<66}{ratio:>8.2f}  {bound}{'' if kept else '  MISSED'}")
-        if "--big" in sys.argv:
-            big(folder)
-    return held
+        return [("json", json.loads)]
+    return [("orjson", orjson.loads), ("json", json.loads)]
 
 
 def _only_map(store: Store, file: Path) -> None:
@@ -331,8 +292,3 @@ def _check_rejects(file: Path, found: set[int]) -> None:
     planted = {number for number, line in enumerate(file.read_bytes().split(b"\n"), 1) if line in bad}
     if planted != found:
         raise SystemExit(f"bad lines: {len(planted - found)} not found, {len(found - planted)} invented")
-
-
-if __name__ == "__main__":
-    numbers = [int(word.replace("_", "")) for word in sys.argv[1:] if word[0] != "-"]
-    sys.exit(0 if main(*numbers) else 1)

@@ -1,22 +1,23 @@
-"""The review of a quarter of 10,000,000 requests: CPU as a multiple of one attribution of the quarter, and peak memory.
+"""The review of a quarter: CPU as a multiple of one attribution of the quarter, and peak memory.
 
 Both sides run in fresh children on the same store; memory is the peak of the child that makes the review, libraries
 included. The quarter before holds half as many requests, so that bridge, trends, anomalies and forecast have their
-data. The plan of levers is measured in `benchmarks/levers.py` and not in here.
+data. The plan of levers is measured in ``benchmarks/plan.py`` and not in here.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import duckdb
+from benchmarks.measuring import Measured, folder, in_child
 
-import tenfold as tf
-
-MEMORY_BYTES = 3e9
+DATA = (
+    "two quarters, the first of half as many requests: 20 teams, 40 features, 5,000 users, four models of two providers, "
+    "weekends half as busy"
+)
+BOUND_MB = 3_000.0
 # Rows by arithmetic on their number: no two runs differ. A quarter of 92 days from July, its weekends half as busy.
 _ROWS = """
 copy (
@@ -42,59 +43,62 @@ copy (
   from t
 ) to '{file}' (format parquet)
 """
-_ATTRIBUTE = """
-import sys, time
-from datetime import UTC, datetime
-import tenfold as tf
-log, book = tf.open_log(sys.argv[1]), tf.price_book()
-before = time.process_time()
-found = tf.attribute(log, book, since=datetime(2026, 7, 1, tzinfo=UTC), until=datetime(2026, 10, 1, tzinfo=UTC))
-with found.session() as session:
-    session.engine.fetch("select sum(output_pusd), count(price_status) from priced_requests")
-print(time.process_time() - before)
-"""
-_REVIEW = """
-import resource, sys, time
-import tenfold as tf
-log, book = tf.open_log(sys.argv[1]), tf.price_book()
-started, before = time.time(), time.process_time()
-page = tf.review(tf.attribute(log, book), quarter="2026Q3")
-page.save(sys.argv[2])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(time.process_time() - before, time.time() - started, peak, len(page.document.sections))
-print("; ".join(f"{one.title}: {one.reason}" for one in page.skipped))
-"""
 
 
-def _child(code: str, *given: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", code, *given], check=True, capture_output=True, text=True)
-    return done.stdout.splitlines()
+def store(rows: int) -> Path:
+    """Make the log of two quarters."""
+    import duckdb
+
+    import tenfold as tf
+
+    db = folder() / f"review-{rows}.duckdb"
+    if db.exists():
+        return db
+    for key, start, days, requests in (("a", "2026-04-01", 91, rows // 2), ("b", "2026-07-01", 92, rows)):
+        file = folder() / f"review-{key}.parquet"
+        # weekends lose half of their rows
+        duckdb.sql(_ROWS.format(count=requests * 7 // 6, days=days, start=start, key=key, file=file))
+        tf.load(file, db=db)
+        file.unlink()
+    return db
 
 
-def main(count: int = 10_000_000, *_: int) -> bool:
-    """Measure and print; tells whether the bound on memory holds."""
-    with tempfile.TemporaryDirectory() as directory:
-        db = str(Path(directory) / "usage.duckdb")
-        quarters = (("a", "2026-04-01", 91, count // 2), ("b", "2026-07-01", 92, count))
-        for key, start, days, requests in quarters:
-            file = str(Path(directory) / f"{key}.parquet")
-            # weekends lose half of their rows
-            duckdb.sql(_ROWS.format(count=requests * 7 // 6, days=days, start=start, key=key, file=file))
-            tf.load(file, db=db)
-        scan = float(_child(_ATTRIBUTE, db)[0])
-        first, skipped = _child(_REVIEW, db, str(Path(directory) / "review.html"))
-        cpu, wall, peak, sections = (float(part) for part in first.split())
-        size = tf.open_log(db)
-        print(f"{size!r}")
-        print(f"attribution of the quarter: {scan:.1f} s of CPU")
-        print(
-            f"review: {cpu:.1f} s of CPU ({cpu / scan:.1f} attributions), {wall:.1f} s, {count / cpu:,.0f} requests a CPU second"
-        )
-        print(
-            f"peak memory of the process: {peak / 1e9:.2f} GB (bound {MEMORY_BYTES / 1e9:.0f}); {sections:.0f} sections; left out: {skipped or 'none'}"
-        )
-        return peak <= MEMORY_BYTES
+def attributed(db: str) -> dict[str, Any]:
+    """Price the quarter's requests one by one in a fresh process."""
+    import tenfold as tf
+    from benchmarks.measuring import cpu
+
+    since, until = datetime(2026, 7, 1, tzinfo=UTC), datetime(2026, 10, 1, tzinfo=UTC)
+    found = tf.attribute(tf.open_log(db), tf.price_book(), since=since, until=until)
+    with found.session() as session:
+        sql = "select sum(output_pusd), count(price_status) from priced_requests"
+        return {"pass_s": cpu(lambda: session.engine.fetch(sql))}
 
 
-if __name__ == "__main__":
-    sys.exit(0 if main(*map(int, sys.argv[1:])) else 1)
+def reviewed(db: str, page: str) -> dict[str, Any]:
+    """Make the review in a fresh process."""
+    import tenfold as tf
+
+    made = tf.review(tf.attribute(tf.open_log(db), tf.price_book()), quarter="2026Q3")
+    made.save(page)
+    return {"sections": len(made.document.sections), "skipped": [one.title for one in made.skipped]}
+
+
+def measure(rows: int) -> list[Measured]:
+    """Measure.
+
+    Args:
+        rows: Requests of the quarter, about.
+
+    Returns:
+        CPU beside an attribution pass, and memory.
+    """
+    db = str(store(rows))
+    found = in_child("benchmarks.review:reviewed", db, str(folder() / "review.html"))
+    least = in_child("benchmarks.review:attributed", db)["pass_s"]
+    note = f"{found['sections']} sections" + (f"; left out: {', '.join(found['skipped'])}" if found["skipped"] else "")
+    return [
+        Measured("review", "the page of a quarter with the quarter before / pricing the quarter's rows", found["cpu_s"] / least, None,
+                 rows=rows, seconds=found["cpu_s"], peak_mb=found["peak_mb"], note=note),
+        Measured("review/memory", "peak of the process that makes it", found["peak_mb"], BOUND_MB, rows=rows, unit="memory"),
+    ]  # fmt: skip

@@ -75,3 +75,10 @@ def test_bad_values_name_the_key(tmp_path, text, said):
         read(tmp_path, text)
     assert said in str(raised.value)
     assert "tenfold.toml" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("limit", "pool"), [("2GB", "1.33333GB"), ("128MB", "85.3333MB"), ("1.5 GiB", "1GiB"), ("90%", "60%"), ("-1", "-1")]
+)
+def test_duckdb_gets_two_thirds_of_the_limit(tmp_path, limit, pool):
+    assert read(tmp_path, f'memory_limit = "{limit}"').pool == pool

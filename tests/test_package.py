@@ -12,10 +12,10 @@ import pytest
 import tenfold as tf
 
 PUBLIC = (
-    "Fleet", "Ledger", "Log", "NotEvaluable", "Plan", "PriceBook", "Slo", "TenfoldError", "Usage", "allocate",
+    "Fleet", "Ledger", "Log", "NotEvaluable", "Plan", "PriceBook", "Slo", "Spark", "TenfoldError", "Usage", "allocate",
     "anomalies", "attribute", "bridge", "burn", "cache_breaks", "compare", "diagnose", "efficiency", "export_focus",
-    "export_table", "forecast", "load", "on_fleet", "open_log", "plan", "price", "price_book", "price_many",
-    "reconcile", "record", "recorded", "review", "track", "unit_economics",
+    "export_table", "forecast", "forget", "load", "on_fleet", "open_log", "plan", "price", "price_book", "price_many",
+    "publish", "reconcile", "record", "recorded", "review", "track", "unit_economics",
 )  # fmt: skip
 ROOT = Path(__file__).parents[1]
 

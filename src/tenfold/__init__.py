@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from tenfold.analysis.reconcile import reconcile
     from tenfold.analysis.unit_economics import unit_economics
     from tenfold.errors import NotEvaluable, TenfoldError
-    from tenfold.export import export_focus, export_table
+    from tenfold.export import export_focus, export_table, forget, publish
     from tenfold.latency import compare, diagnose
     from tenfold.ledger import Ledger, attribute
     from tenfold.ledger.many import price_many
+    from tenfold.ledger.on_spark import Spark
     from tenfold.logs import Log, load, open_log
     from tenfold.planning import Plan, plan, record, recorded, track
     from tenfold.prices import PriceBook, price_book
@@ -41,6 +42,7 @@ _HOME = {
     "Plan": "tenfold.planning",
     "PriceBook": "tenfold.prices",
     "Slo": "tenfold.slo",
+    "Spark": "tenfold.ledger.on_spark",
     "TenfoldError": "tenfold.errors",
     "Usage": "tenfold.usage",
     "allocate": "tenfold.analysis.allocation",
@@ -55,6 +57,7 @@ _HOME = {
     "export_focus": "tenfold.export",
     "export_table": "tenfold.export",
     "forecast": "tenfold.analysis.forecast",
+    "forget": "tenfold.export",
     "load": "tenfold.logs",
     "on_fleet": "tenfold.serving.hosted",
     "open_log": "tenfold.logs",
@@ -62,6 +65,7 @@ _HOME = {
     "price": "tenfold.prices.single",
     "price_book": "tenfold.prices",
     "price_many": "tenfold.ledger.many",
+    "publish": "tenfold.export",
     "reconcile": "tenfold.analysis.reconcile",
     "record": "tenfold.planning",
     "recorded": "tenfold.planning",
@@ -78,6 +82,7 @@ __all__ = [
     "Plan",
     "PriceBook",
     "Slo",
+    "Spark",
     "TenfoldError",
     "Usage",
     "allocate",
@@ -92,6 +97,7 @@ __all__ = [
     "export_focus",
     "export_table",
     "forecast",
+    "forget",
     "load",
     "on_fleet",
     "open_log",
@@ -99,6 +105,7 @@ __all__ = [
     "price",
     "price_book",
     "price_many",
+    "publish",
     "reconcile",
     "record",
     "recorded",

@@ -27,6 +27,7 @@ _TABLES = ("owner", "owners", "allocation")
 _OBJECTS = ("currency", "thresholds")
 # What texts without a default look like.
 _SUCH_AS = {"budgets": "budgets.csv", "code": "EUR", "per_usd": "0.92", "source": "ECB, 2026-10-01"}
+_SIZE = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z]+|%)\s*")
 # Thresholds that are shares; a budget may be exceeded many times, yet 50 is 50 % and no fifty budgets.
 _SHARES, _MOST_ALERT = ("drift", "explain", "act"), 10
 _KINDS: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float), tuple: (list,)}
@@ -74,7 +75,7 @@ class Settings:
 
     Args:
         report_zone: IANA zone that report days are cut in.
-        memory_limit: DuckDB memory limit, such as ``"2GB"``; beyond it work spills to disk.
+        memory_limit: Memory for data, such as ``"2GB"``; beyond it work spills to disk.
         lock_timeout_s: Seconds to wait for another process's lock before giving up.
         max_expansion: Times its size that a gzip or zstd file above 1 GiB unpacked may expand to.
         fiscal_year_start: Month in which a fiscal year begins; it bears the calendar year in which it ends.
@@ -91,6 +92,12 @@ class Settings:
     budgets: str = ""
     thresholds: Thresholds = field(default_factory=Thresholds)
     currency: Currency | None = None
+
+    @property
+    def pool(self) -> str:
+        """DuckDB's part of ``memory_limit``: two thirds, as its results and our frames are not in its count."""
+        found = _SIZE.fullmatch(self.memory_limit)
+        return f"{float(found['number']) * 2 / 3:.6g}{found['unit']}" if found else self.memory_limit
 
 
 def settings(path: str | Path = FILE) -> Settings:

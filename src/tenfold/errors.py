@@ -26,6 +26,10 @@ class StoreError(TenfoldError):
     """The database cannot be used as asked (not a tenfold store, or locked by another process)."""
 
 
+class LockedError(StoreError):
+    """Another process or thread has the database: the same call works when it is done."""
+
+
 class StepError(TenfoldError):
     """A SQL step failed; carries the step's name and, in ``sql``, the text that ran.
 

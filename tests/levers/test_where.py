@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenfold.errors import AssumptionError
-from tenfold.levers.where import check, named_values
+from tenfold.levers.where import check, check_shared, named_values
 from tenfold.store import schema
 
 PLACE = "assume.toml: [batch_api] where"
@@ -175,3 +175,33 @@ def test_text_without_quotes_is_told_from_a_column_misspelt(text, hint):
 )
 def test_values_named_outright(text, values):
     assert named_values(check(text, "x")) == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "feature in ('faq', 'chat') and not is_stream",
+        "ts >= timestamp '2026-01-01' + interval '1' day and ts::date <> date '2026-02-01'",
+        "extract(hour from ts) between 8 and 17 or tags['k'] = 'say \"hi\"'",
+        "team like 'a%' and coalesce(user_id, '') <> '' and input_tokens / 2 > 5.5",
+    ],
+)
+def test_shared_words_are_taken_on_every_engine(text):
+    check_shared(check(text, "here"), "here", "Spark")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dayofweek(ts) in (0, 6)", 'function "dayofweek"'),  # 0 to 6 here, 1 to 7 there
+        ("date_part('dow', ts) = 1", 'function "date_part"'),
+        ("concat(team, 'x') = 'x'", 'function "concat"'),  # NULL is passed over here alone
+        ("cast(duration_ms as integer) = 3", "a cast"),  # rounds here, cuts there
+        ("flags[1] = 'coerced'", "a place in a list"),  # from 1 here, from 0 there
+        ("\"team\" = 'a'", "a name in double quotes"),
+    ],
+)
+def test_words_that_mean_something_else_elsewhere_are_refused(text, said):
+    with pytest.raises(AssumptionError, match="Spark") as raised:
+        check_shared(check(text, "here"), "here", "Spark")
+    assert said in str(raised.value)

@@ -1,9 +1,12 @@
 """Intervals by drawing whole blocks: fixed draws, whole money, and what cannot vary does not."""
 
+import random
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenfold.planning.intervals import DRAWS, Draws
+from tenfold.planning.intervals import DRAWS, SEED, Draws
 
 DAYS = [str(n) for n in range(20)]
 
@@ -59,3 +62,16 @@ def test_bounds_hold_the_sum_exactly(daily):
     assert low <= sum(daily) <= high
     assert min(daily) * len(daily) <= low
     assert high <= max(daily) * len(daily)
+
+
+@pytest.mark.parametrize(("blocks", "draws"), [(1, 40), (2, 40), (3, 1000), (64, 400), (92, 1000), (256, 200)])
+def test_as_drawn_and_summed_one_by_one(blocks, draws):
+    rng, names = random.Random(SEED), [str(n) for n in range(blocks)]
+    amounts = [(n * 7919 % 1000 - 400) * 10**15 for n in range(blocks)]
+    sums = sorted(sum(amounts[rng.randrange(blocks)] for _ in range(blocks)) for _ in range(draws))
+    wanted = (sums[draws * 25 // 1000 - 1] + 5, sums[draws * 975 // 1000 - 1] + 5)
+    assert Draws(names, draws).interval(dict(zip(names, amounts, strict=True)), 5) == wanted
+
+
+def test_no_blocks_leave_the_rest():
+    assert Draws([]).interval({}, 9) == (9, 9)

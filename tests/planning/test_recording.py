@@ -70,11 +70,9 @@ def old(db):
 
 def tables(db):
     # past the store's own door, which adds what is missing
-    store = Store(db)
-    connection = store._open(read_only=True)
-    found = {name for (name,) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()}
-    connection.close()
-    return found
+    with Store(db)._opened(db, read_only=True) as connection:
+        rows = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+    return {name for (name,) in rows}
 
 
 def test_what_was_recorded_is_read_back(db):

@@ -72,11 +72,13 @@ def read_runs():
     assert frame["place"].max() < 499
     frame = frame.with_columns(ts=(pl.col("ts") + pl.col("place")).cast(pl.Datetime("us")))
     engine.register("trace", frame)
+    blocks = frame.with_columns(block_no=pl.int_ranges(1, pl.col("blocks").list.len() + 1, dtype=pl.Int32))
+    engine.register("prefix_blocks", blocks.explode("blocks", "block_no").select("rid", "block_no", hash="blocks"))
     engine.register("lifetimes", pl.DataFrame({"combo": LIFETIMES}, schema={"combo": pl.Int32}))
     engine.step(
         "requests",
-        "select rid, combo, pool, ts, ts as readable_at, combo * cast(1000000 as bigint) + 499 as lifetime_us, blocks "
-        "from trace cross join lifetimes",
+        "select rid, combo, pool, ts, ts as readable_at, combo * cast(1000000 as bigint) + 499 as lifetime_us, "
+        "rid as request, 0 as dropped, len(blocks) as reach_blocks from trace cross join lifetimes",
     )
     prefix_reads(engine, "requests", "found")
     found = engine.fetch("select pool, combo, read_blocks from trace join found using (rid) order by rid")

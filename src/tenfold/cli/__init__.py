@@ -18,6 +18,7 @@ from tenfold.cli import (
     explain,
     export,
     forecast,
+    forget,
     formats,
     guide,
     kpis,
@@ -26,11 +27,12 @@ from tenfold.cli import (
     owners,
     price,
     prices,
+    publish,
     reconcile,
     review,
     serving,
 )
-from tenfold.cli.common import fail
+from tenfold.cli.common import fail, holding
 from tenfold.cli.plain_text import write_what_can_be_written
 from tenfold.errors import NotEvaluable, TenfoldError
 
@@ -56,6 +58,8 @@ app.command("review")(review.review)
 app.command("diagnose")(diagnose.diagnose)
 app.command("explain")(explain.explain)
 app.command("price")(price.price)
+app.command("publish")(publish.publish)
+app.command("forget")(forget.forget)
 app.add_typer(export.app, name="export")
 app.add_typer(prices.app, name="prices")
 app.add_typer(serving.app, name="serving")
@@ -70,11 +74,13 @@ def _print_version(asked: bool) -> None:
 
 @app.callback(help=guide.WAY)
 def options(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 -- its own callback acts on it
         bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     """Find the next 10x in an LLM bill: exact cost from per-request token logs, and the levers that shrink it."""
+    context.with_resource(holding())
 
 
 def main() -> None:

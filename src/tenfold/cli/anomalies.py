@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tenfold import config, logs
+from tenfold import config
 from tenfold.analysis.anomalies import KIND_WORDS, Anomalies
 from tenfold.analysis.anomalies import anomalies as anomalies_of
 from tenfold.cli.common import (
@@ -21,6 +21,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -62,9 +63,7 @@ def anomalies(
     since = instant(from_, local, "--from")
     if k is not None and not k > 0:
         raise AssumptionError(f"--k {k}: write how many scaled MADs make an anomaly, such as 4")
-    ledger = attribute(
-        logs.open_log(db), book_of(prices, only=prices_only), until=instant(to, local, "--to"), zone=local
-    )
+    ledger = attribute(one_state(db), book_of(prices, only=prices_only), until=instant(to, local, "--to"), zone=local)
     with working("judging days", json=json):
         found = anomalies_of(
             laid_on(ledger, fleet),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tenfold import config, logs
+from tenfold import config
 from tenfold.analysis.bridge import BASES, METHODS, Bridge, Side
 from tenfold.analysis.bridge import bridge as between
 from tenfold.cli.common import (
@@ -20,6 +20,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -68,7 +69,7 @@ def bridge(
     """Explain why the bill changed: volume, intensity, mix and price between two periods, to the cent."""
     local = report_zone(zone)
     windows = _windows(before, after, quarter, local)
-    log, book = logs.open_log(db), book_of(prices, only=prices_only)
+    log, book = one_state(db), book_of(prices, only=prices_only)
     whole = attribute(log, book, zone=local)
     periods = [laid_on(attribute(log, book, since=one.since, until=one.until, zone=local), fleet) for one in windows]
     found = between(

@@ -7,9 +7,10 @@ import os
 import shlex
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,12 +24,19 @@ from tenfold.errors import AssumptionError, TenfoldError
 from tenfold.prices import PriceBook, price_book
 from tenfold.prices.opening import SHIPPED
 
+if TYPE_CHECKING:
+    from tenfold.logs import Log
+
 SCHEMA_VERSION = 1
 instant = config.instant
 _WIDTH = 100  # columns, where output is no terminal
 _NARROW = 10  # columns that a wrapped column keeps
 
-Db = Annotated[Path, typer.Option("--db", help="The database that `tenfold load` made.", show_default=False)]
+Db = Annotated[
+    Path,
+    typer.Option("--db", help="The database that `tenfold load` made, or a published folder.", show_default=False),
+]
+DbFile = Annotated[Path, typer.Option("--db", help="The database that `tenfold load` makes.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 From = Annotated[str | None, typer.Option("--from", metavar="D", help="First day or instant to count.")]
 To = Annotated[str | None, typer.Option("--to", metavar="D", help="Day or instant to stop before.")]
@@ -263,6 +271,41 @@ def _without(table: Table, headings: Iterable[str]) -> Table:
     for at, row in enumerate(table.rows):
         made.add_row(*(column[at] for column in cells), style=row.style)
     return made
+
+
+_HELD: ContextVar[ExitStack | None] = ContextVar("held", default=None)
+
+
+@contextmanager
+def holding() -> Generator[None]:
+    """Hold what a command opens until it ends.
+
+    Yields:
+        Nothing.
+    """
+    with ExitStack() as stack:
+        before = _HELD.set(stack)
+        try:
+            yield
+        finally:
+            _HELD.reset(before)
+
+
+def one_state(db: Path) -> Log:
+    """Open a log for a command that only reads: all that it says is of one state, and a load waits until it ends.
+
+    Args:
+        db: The database, or a published folder.
+
+    Returns:
+        The log.
+    """
+    from tenfold.logs import open_log  # not in the way of commands without a log
+
+    log, held = open_log(db), _HELD.get()
+    if held is not None:
+        held.enter_context(log.steady())
+    return log
 
 
 @contextmanager

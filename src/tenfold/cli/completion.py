@@ -17,7 +17,7 @@ def columns(incomplete: str) -> list[str]:
     Returns:
         The whole values that may follow, none with a column twice.
     """
-    from tenfold.ledger.session import TIME_GRAINS
+    from tenfold.ledger.dimensions import TIME_GRAINS
     from tenfold.store import schema
 
     before, comma, begun = incomplete.rpartition(",")

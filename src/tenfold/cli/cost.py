@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tenfold import display, logs
+from tenfold import display
 from tenfold.analysis import composition as reading
 from tenfold.analysis.allocation import Allocation
 from tenfold.analysis.allocation import allocate as to_teams
@@ -29,6 +29,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -94,7 +95,7 @@ def cost(
     check_dimensions(columns)
     local = report_zone(zone)
     ledger = attribute(
-        logs.open_log(db),
+        one_state(db),
         book_of(prices, only=prices_only),
         price_at=instant(price_at, "UTC", "--price-at"),
         since=instant(from_, local, "--from"),

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from tenfold import logs
 from tenfold.cli.common import (
     Db,
     From,
@@ -20,6 +19,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -59,7 +59,7 @@ def explain(
     """
     local = report_zone(zone)
     ledger = attribute(
-        logs.open_log(db),
+        one_state(db),
         book_of(prices, only=prices_only),
         price_at=instant(price_at, "UTC", "--price-at"),
         since=instant(from_, local, "--from"),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from tenfold import display, logs
+from tenfold import display
 from tenfold.cli.common import (
     Db,
     From,
@@ -19,6 +19,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -210,7 +211,7 @@ def _ledger(
 ) -> Ledger:
     local = report_zone(zone)
     ledger = attribute(
-        logs.open_log(db),
+        one_state(db),
         book_of(prices, only=only),
         since=instant(from_, local, "--from"),
         until=instant(to, local, "--to"),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from tenfold import config, logs
+from tenfold import config
 from tenfold.analysis.budgets import WHOLE, Burn, Range, burn, sentences
 from tenfold.analysis.forecast import Forecast, owner_text, said_range
 from tenfold.analysis.forecast import Range as Expected
@@ -26,6 +26,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -69,7 +70,7 @@ def forecast(
     local = report_zone(zone)
     settings = config.settings()
     ledger = attribute(
-        logs.open_log(db),
+        one_state(db),
         book_of(prices, only=prices_only),
         since=instant(from_, local, "--from"),
         until=instant(to, local, "--to"),

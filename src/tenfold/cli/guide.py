@@ -119,6 +119,8 @@ _COMMANDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         _REPORT,
         (f"tenfold reconcile {_DB} --invoice costs.json", f"tenfold reconcile {_DB} --max-drift 0.01 --json"),
     ),
+    ("forget", _LOAD, (f"tenfold forget {_DB} --user U --dry-run", f"tenfold forget {_DB} --before 2025-10-01")),
+    ("publish", _REPORT, (f"tenfold publish {_DB} --out published",)),
     ("export", _REPORT, (f"tenfold export focus {_DB} --out focus.csv",)),
     ("export focus", "", (f"tenfold export focus {_DB} --out focus.csv",)),
     ("export explain", "", (f"tenfold export explain {_DB} focus.csv --row 12",)),

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.table import Table
 
-from tenfold import config, logs
+from tenfold import config
 from tenfold.analysis.efficiency import Change, Efficiency
 from tenfold.analysis.efficiency import efficiency as measured
 from tenfold.analysis.unit_economics import UnitCost, UnitEconomics, dollars_each
@@ -25,6 +25,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -90,7 +91,7 @@ def kpis(
     names = breakdowns([name.strip() for name in by.split(",") if name.strip()])
     local = report_zone(zone)
     window, earlier = _windows(quarter, from_, to, local)
-    log, book = logs.open_log(db), book_of(prices, only=prices_only)
+    log, book = one_state(db), book_of(prices, only=prices_only)
 
     def of(one: Window) -> Ledger:
         return laid_on(attribute(log, book, since=one.since, until=one.until, zone=local), fleet)

@@ -23,6 +23,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -89,7 +90,7 @@ def levers(
     check_options(record=record, replace=replace, is_list=recorded, track=track)
     if breaks and track is not None:
         raise AssumptionError("--breaks is about this log alone: leave it out with --track")
-    log = logs.open_log(db)
+    log = one_state(db) if record is None else logs.open_log(db)
     if recorded:
         list_recorded(log, json=json)
         return

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, TextColumn
 
 from tenfold import display, logs
 from tenfold.cli import completion
-from tenfold.cli.common import Db, Json, Screen, plain_table, print_json
+from tenfold.cli.common import DbFile, Json, Screen, plain_table, print_json
 from tenfold.errors import AssumptionError
 from tenfold.logs.owning import owner_state
 from tenfold.logs.progress import Step
@@ -36,7 +36,7 @@ def load(
             show_default=False,
         ),
     ],
-    db: Db,
+    db: DbFile,
     format: Annotated[
         str | None,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tenfold import display
-from tenfold.cli.common import Db, Json, Screen, plain_table, print_json
+from tenfold.cli.common import DbFile, Json, Screen, plain_table, print_json
 from tenfold.logs import open_log
 from tenfold.logs.remapping import Remapped, remap
 
@@ -15,7 +15,7 @@ _NAMED = 12  # rules and unallocated keys on the screen; --json has all
 
 
 def owners(
-    db: Db,
+    db: DbFile,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
     json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tenfold import display, logs
+from tenfold import display
 from tenfold.cli.common import (
     Db,
     From,
@@ -21,6 +21,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -51,7 +52,7 @@ def reprice(
     local = report_zone(zone)
     window = Window(instant(from_, local, "--from"), instant(to, local, "--to"), local)
     found = under_both(
-        logs.open_log(db), book_of(prices, only=prices_only), book_of(other, only=with_only), window, by_request=credit
+        one_state(db), book_of(prices, only=prices_only), book_of(other, only=with_only), window, by_request=credit
     )
     if json:
         print_json(found.as_dict())

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tenfold import display, logs
+from tenfold import display
 from tenfold.analysis.reconcile import CAUSES, Reconciliation
 from tenfold.analysis.reconcile import reconcile as held_against
 from tenfold.cli.common import (
@@ -23,6 +23,7 @@ from tenfold.cli.common import (
     To,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
 )
@@ -80,7 +81,7 @@ def reconcile(
     place = zone or "UTC"  # providers close their days in UTC, whatever the report zone
     known_zone(place, where="--zone")
     ledger = attribute(
-        logs.open_log(db),
+        one_state(db),
         book_of(prices, only=prices_only),
         since=instant(from_, place, "--from"),
         until=instant(to, place, "--to"),

@@ -9,7 +9,19 @@ from typing import Annotated
 import typer
 
 from tenfold import config, logs, reviewing
-from tenfold.cli.common import Db, Json, Prices, PricesOnly, Screen, Zone, book_of, print_json, report_zone, working
+from tenfold.cli.common import (
+    Db,
+    Json,
+    Prices,
+    PricesOnly,
+    Screen,
+    Zone,
+    book_of,
+    one_state,
+    print_json,
+    report_zone,
+    working,
+)
 from tenfold.cli.levers import Assume, SloFile
 from tenfold.cli.levers_recorded import Record, Replace
 from tenfold.cli.serving_fleet import FleetFile, laid_on, span_of
@@ -67,7 +79,8 @@ def review(
         settings = replace(settings, budgets=str(budgets))
     since, until = reviewing.quarter_bounds(quarter, local, fiscal_year_start=settings.fiscal_year_start)
     book = book_of(prices, only=prices_only)
-    ledger = laid_on(attribute(logs.open_log(db), book, since=since, until=until, zone=local), fleet)
+    log = one_state(db) if record is None else logs.open_log(db)
+    ledger = laid_on(attribute(log, book, since=since, until=until, zone=local), fleet)
     if record is not None:
         recording.check_free(ledger.log, record, replace=replace_record)
     with working("estimating the levers", json=json):

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from tenfold import display, logs
+from tenfold import display
 from tenfold.cli.common import (
     Db,
     From,
@@ -23,6 +23,7 @@ from tenfold.cli.common import (
     Zone,
     book_of,
     instant,
+    one_state,
     plain_table,
     print_json,
     report_zone,
@@ -155,7 +156,7 @@ def fleet(
     """Price a fleet of your own GPUs: its bill, its idle time, and what a token costs on it."""
     local = report_zone(zone)
     ledger = attribute(
-        logs.open_log(db),
+        one_state(db),
         book_of(prices, only=prices_only),
         since=instant(from_, local, "--from"),
         until=instant(to, local, "--to"),

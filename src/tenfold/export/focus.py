@@ -190,7 +190,7 @@ def _check_options(ledger: Ledger, path: Path, **options: str) -> None:
 
 def _skus(lines: Lines) -> None:
     """Put the standard's words for each price key, entry and meter beside the lines."""
-    found = lines.engine.fetch("select distinct price_key, own_entry, meter from focus_lines order by all")
+    found = lines.engine.fetch("select distinct price_key, own_entry, meter from focus_lines order by all nulls last")
     keys = {key: parts for key, *parts in lines.session.keys}
     known = {meter.name: meter for meter in meters()}
     rows: list[tuple[object, ...]] = []

@@ -20,7 +20,6 @@ from tenfold.ledger import Ledger, Session
 from tenfold.ledger.coverage import coverage
 from tenfold.ledger.metering import half_even, pricing_words
 from tenfold.prices.meters import METER_NAMES, Meter, meters
-from tenfold.store import cells as cell_columns
 from tenfold.store import steps
 from tenfold.store.engines import Engine
 from tenfold.store.engines.duckdb import DuckDBEngine
@@ -90,7 +89,13 @@ def lay(engine: DuckDBEngine, ledger: Ledger, *, grain: Grain, edges: Iterable[d
         bucket=start, bucket_end=f"{start} + interval 1 {grain}", **_group_words(used, session, cards[1]),
     )  # fmt: skip
     charges = "\n  union all ".join(_charge(meter, number, names, used) for number, meter in enumerate(used))
-    steps.run(engine, "focus_lines", dimensions=_listed(names), meters=charges, materialised=True)
+    steps.run(
+        engine,
+        "focus_lines",
+        dimensions=_listed(f"{name} nulls last" for name in names),
+        meters=charges,
+        materialised=True,
+    )
     return Lines(engine, session, tuple(names))
 
 
@@ -128,26 +133,13 @@ def _cut_days(cards: Sequence[Session], edges: Iterable[datetime]) -> pl.DataFra
 
 
 def _cells(session: Session, dimensions: Sequence[str], thresholds: Iterable[int], *, from_cube: bool) -> None:
-    engine = session.engine
-    texts = {"tags": _TAGS, "hour": "date_trunc('hour', priced_at)"}
-    if from_cube:
-        within = session.window.condition("day", "day is not null")
-        steps.run(engine, "cells_cube", name="focus_grouped", condition=within, sums=cell_columns.sums())
-        # the cube's own columns, in its order
-        names = expressions = _listed([*OWNERS, "source_format"])
-    else:
-        names = _listed(dimensions)
-        expressions = _listed(f"{texts[name]} as {name}" if name in texts else name for name in dimensions)
-        grouped = steps.filled(
-            "cells_grouped", cells="priced_requests_cells", dimensions=expressions, condition="true",
-            context=steps.context_bucket(thresholds), **cell_columns.grouping_words(),
-        )  # fmt: skip
-        engine.step("focus_grouped", grouped)
-    steps.run(
-        engine, "cells_mixed", name="focus_mixed", grouped="focus_grouped", cells="priced_requests_cells",
-        names=names, dimensions=expressions, condition="true", counts=cell_columns.counts(),
+    texts = {"tags": _TAGS, "hour": "cast(date_trunc('hour', priced_at) as timestamp)"}
+    names = (*OWNERS, "source_format") if from_cube else dimensions
+    session.cells(
+        "focus_mixed", {name: texts.get(name, name) for name in names}, "cube" if from_cube else "priced_requests",
+        thresholds=thresholds, cut=True,
     )  # fmt: skip
-    steps.run(engine, "focus_cells", cells="focus_mixed", materialised=True)
+    steps.run(session.engine, "focus_cells", cells="focus_mixed", materialised=True)
 
 
 def _price(session: Session, name: str) -> str:

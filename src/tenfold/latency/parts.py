@@ -12,6 +12,7 @@ from typing import TypeAlias
 from tenfold import config
 from tenfold.errors import AssumptionError
 from tenfold.logs import Log, load, open_log
+from tenfold.store.manifest import is_published
 
 _RANGE = re.compile(r"(?P<path>.+)@(?P<since>[^@]*)\.\.(?P<until>[^@]*)")
 _DATABASES = (".duckdb", ".ddb", ".db")
@@ -131,7 +132,7 @@ def place(spec: Spec, which: str, zone: str | None = None) -> Place:
 
 
 def _paths(text: str, paths: tuple[str, ...], which: str) -> Place:
-    stores = [path for path in paths if Path(path).suffix.lower() in _DATABASES]
+    stores = [path for path in paths if Path(path).suffix.lower() in _DATABASES or is_published(path)]
     if not stores:
         return Place(text, paths=paths)
     if len(paths) > 1:

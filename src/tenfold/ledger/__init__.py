@@ -18,8 +18,9 @@ from tenfold.display import nothing_priced
 from tenfold.ledger.charges import Charge
 from tenfold.ledger.costs import Costs, costs
 from tenfold.ledger.coverage import Coverage, coverage
+from tenfold.ledger.dimensions import KEY_COLUMNS, TIME_GRAINS, check_dimensions, grain_text
 from tenfold.ledger.explain import explain
-from tenfold.ledger.session import KEY_COLUMNS, TIME_GRAINS, Session, Window, check_dimensions, grain_text
+from tenfold.ledger.session import Session, Window
 from tenfold.logs.log import Log
 from tenfold.money import shown, usd_text
 from tenfold.prices import PriceBook, price_book

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tenfold.errors import ColumnError
-from tenfold.ledger.session import KEY_COLUMNS, TIME_GRAINS, Session, check_dimensions
+from tenfold.ledger.dimensions import KEY_COLUMNS, TIME_GRAINS, check_dimensions
+from tenfold.ledger.session import Session
 from tenfold.store.database import quoted
 
 # Statuses of attempts that brought no answer.

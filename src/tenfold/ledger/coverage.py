@@ -100,7 +100,7 @@ def coverage(session: Session) -> Coverage:
     Returns:
         The coverage of the session's window.
     """
-    total = session.totals().row(0, named=True)  # leaves its priced cells as the view that _UNPRICED reads
+    total = session.totals(keep=True).row(0, named=True)  # leaves the priced cells that _UNPRICED reads
     rows = session.engine.fetch(_UNPRICED).rows(named=True)
     parts = {row[0]: row for row in session.keys}
     return Coverage(

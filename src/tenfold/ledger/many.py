@@ -36,10 +36,11 @@ def price_many(frame: Any, *, book: PriceBook | None = None, meters: bool = Fals
     """Price many calls: one row in, one row out, in the same order.
 
     Args:
-        frame: Polars frame, or what Polars makes one of (Arrow, pandas, a dict of columns), with the requests table's
-            names: ``provider``, ``model``, ``ts`` (aware instants, naive ones meaning UTC, dates, or ISO text with a
-            zone), ``input_tokens``, ``output_tokens`` (inclusive totals), and any of ``service_tier``, ``region`` and
-            the other counts. Other columns stay as they are.
+        frame: Polars frame, lazy or not, or what Polars makes one of (whatever speaks Arrow's C stream, such as a
+            pyarrow table, without pyarrow here; pandas; a dict of columns), with the requests table's names:
+            ``provider``, ``model``, ``ts`` (aware instants, naive ones meaning UTC, dates, or ISO text with a zone),
+            ``input_tokens``, ``output_tokens`` (inclusive totals), and any of ``service_tier``, ``region`` and the
+            other counts. Other columns stay as they are.
         book: The price book; the shipped one by default.
         meters: Add ``<meter>_units`` and ``<meter>_pusd`` of the meters that occur.
 
@@ -96,7 +97,7 @@ def _check_columns(columns: Sequence[str]) -> None:
             raise ColumnError(f'column "{name}" would not be read; the requests table calls it {right}')
         if name in _MADE:
             raise ColumnError(f'the frame already has a column "{name}"; drop or rename it')
-        if name not in _READ and name.endswith("_tokens") and name not in schema.TOKEN_COLUMNS:
+        if name.endswith("_tokens") and name not in schema.names("requests"):
             raise ColumnError(f'unknown count "{name}", which would not be priced.{near(name, schema.TOKEN_COLUMNS)}')
 
 

@@ -31,6 +31,18 @@ def in_use(counts: Iterable[str], *, has_request_fee: bool) -> tuple[Meter, ...]
     )
 
 
+def needing_a_rate(used: Iterable[Meter]) -> list[Meter]:
+    """Choose the meters of which a count without a rate leaves a request without a price.
+
+    Args:
+        used: Meters in use.
+
+    Returns:
+        All but the totals and the request itself.
+    """
+    return [meter for meter in used if meter.column and (meter.parents or meter.unit != "tokens")]
+
+
 def pricing_words(used: Sequence[Meter]) -> dict[str, str]:
     """Write the placeholders of ``priced.sql``.
 
@@ -49,12 +61,7 @@ def pricing_words(used: Sequence[Meter]) -> dict[str, str]:
         "aparts": "".join(f"{_apart(meter)} as {meter.name}_apart,\n    " for meter in parts)
         + "".join(f"{_shared(kind)} as {kind}_shared,\n    " for kind in shared),
         "rates": "".join(f"m.rate_{meter.name},\n    " for meter in used),
-        "missing": "\n        or ".join(
-            [
-                "false",
-                *(_missing(meter) for meter in used if meter.column and (meter.parents or meter.unit != "tokens")),
-            ]
-        ),
+        "missing": "\n        or ".join(["false", *(_missing(meter) for meter in needing_a_rate(used))]),
         "units": ",\n    ".join(f"{_units(meter, used, shared)} as {meter.name}_units" for meter in used),
         "puzzle": "\n          or ".join(["false", *(_puzzle(kind) for kind in media)]),
         "overlapping": " + ".join(["0", *(f"{meter.name}_apart" for meter in overlapping)]),
@@ -75,17 +82,13 @@ def total_words(used: Sequence[Meter]) -> dict[str, str]:
         Placeholder to SQL.
     """
     return {
-        "unit_sums": ",\n    ".join(
-            f"cast(sum(case when is_billed then {meter.name}_units end) as bigint) as {meter.name}_units"
+        "unit_totals": ",\n  ".join(
+            f"cast(coalesce(sum(case when is_billed then {meter.name}_units end), 0) as bigint) as {meter.name}_units"
             for meter in used
         ),
-        "cost_sums": ",\n    ".join(
-            f"cast(sum({meter.name}_pusd) as decimal(38, 0)) as {meter.name}_pusd" for meter in used
+        "cost_totals": ",\n  ".join(
+            f"coalesce(sum(cast({meter.name}_pusd as decimal(38, 0))), 0) as {meter.name}_pusd" for meter in used
         ),
-        "unit_totals": ",\n  ".join(
-            f"cast(coalesce(sum({meter.name}_units), 0) as bigint) as {meter.name}_units" for meter in used
-        ),
-        "cost_totals": ",\n  ".join(f"coalesce(sum({meter.name}_pusd), 0) as {meter.name}_pusd" for meter in used),
     }
 
 

@@ -15,7 +15,7 @@ def local_day(zone: str, instant: str = "priced_at") -> str:
     Returns:
         SQL of a date.
     """
-    return f"cast(timezone({quoted(zone)}, timezone('UTC', {instant})) as date)"
+    return f"cast(from_utc_timestamp({instant}, {quoted(zone)}) as date)"
 
 
 def month_of_request(zone: str, table: str) -> str:

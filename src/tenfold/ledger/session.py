@@ -11,18 +11,17 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from tenfold.config import zone as known_zone
-from tenfold.errors import ColumnError, near
-from tenfold.ledger import metering
-from tenfold.ledger.periods import local_day
+from tenfold.errors import ColumnError
+from tenfold.ledger import metering, shapes
+from tenfold.ledger.dimensions import KEY_COLUMNS, TIME_GRAINS, check_dimensions, listed, split
 from tenfold.prices.book import PriceBook
 from tenfold.prices.day_map import DayMap, KeyDays, day_map
-from tenfold.prices.meters import METER_NAMES, Meter
+from tenfold.prices.meters import CORE, METER_NAMES, Meter
 from tenfold.store import cells as cell_columns
 from tenfold.store import schema, steps
 from tenfold.store.engines import Engine
 
-KEY_COLUMNS = ("provider", "model", "service_tier", "region")
-TIME_GRAINS = ("day", "week", "month", "quarter", "year")
+_CUBE_NAMES = ",\n  ".join(column.name for column in schema.CUBE if column.name != "day")
 # Days that a month counts in every projection.
 DAYS_PER_MONTH = Fraction(304, 10)
 
@@ -118,14 +117,11 @@ class Session:
                 f"the window ends ({window.until.isoformat()}) before it begins ({window.since.isoformat()})"
             )
         keys = engine.fetch("select price_key, provider, model, service_tier, region from price_keys")
-        days = engine.fetch("select price_key, day from cube group by all order by all")
-        self._days: dict[int, tuple[object, ...]] = {
-            key: tuple(frame["day"]) for (key,), frame in days.group_by("price_key", maintain_order=True)
-        }
+        self._facts = shapes.facts(engine)
+        self._days = dict(self._facts.days)
         self._keys: list[tuple[int, str, str, str, str]] = keys.rows()
         self._cube_thresholds = self._known_thresholds()
-        found = engine.fetch("select bit_or(positive_mask) as mask from cube")
-        self._counts = cell_columns.present(int(found["mask"][0] or 0))
+        self._counts = self._facts.counts
         self.card = self._expand()
 
     def _known_thresholds(self) -> frozenset[int]:
@@ -137,7 +133,9 @@ class Session:
         wanted = [KeyDays(*key, self._days.get(key[0], ())) for key in self._keys]  # pyright: ignore[reportArgumentType]
         card = day_map(self.book, wanted, price_at=self.price_at, counts=self._counts)
         self.meters = metering.in_use(self._counts, has_request_fee=card.has_request_fee)
-        self.engine.register("day_map", card.frame)
+        kept = {*CORE, "reasoning", *(meter.name for meter in self.meters)}
+        unused = [f"rate_{name}" for name in METER_NAMES if name not in kept]
+        self.engine.register("day_map", card.frame.drop(unused))
         self.engine.register("cut_days", card.frame.filter("is_cut").select("price_key", "day").unique())
         self.engine.register(
             "keys",
@@ -222,13 +220,23 @@ class Session:
         sql = steps.filled("priced", cells=cells, undated=undated, **metering.pricing_words(self.meters))
         self.engine.step(name, sql, materialised=materialised)
 
-    def totals(self, by: Sequence[str] = (), *, priced: str | None = None, condition: str = "true") -> pl.DataFrame:
+    def totals(
+        self,
+        by: Sequence[str] = (),
+        *,
+        priced: str | None = None,
+        condition: str = "true",
+        keep: bool = False,
+        for_any_card: bool = False,
+    ) -> pl.DataFrame:
         """Sum exactly by dimensions.
 
         Args:
             by: Columns of ``requests``, or ``day``, ``week``, ``month``, ``quarter``, ``year`` in the window's zone.
             priced: A view that ``price`` made; by default the cube where it can answer, else the log's own requests.
             condition: A further SQL condition over the requests (which then are read, not the cube).
+            keep: Keep the priced cells under the name ``priced_grouped``, for the caller to read.
+            for_any_card: Make cells that another card can price too; they are more.
 
         Returns:
             One row per group: the dimensions, request and token counters, ``<meter>_units`` and ``<meter>_pusd``
@@ -238,18 +246,21 @@ class Session:
             ColumnError: A dimension does not exist; names the near match and what there is.
         """
         check_dimensions(by)
-        inner, outer = _dimensions(by, self.window.zone)
-        from_cube = priced is None and condition == "true" and self._cube_answers(by)
-        cells = f"{priced or 'priced_requests'}_cells"
-        self._price_grouped("priced_grouped", inner, cells, condition, from_cube=from_cube, materialised=True)
+        inner, outer = split(by, self.window.zone)
+        source = priced or "priced_requests"
+        if priced is None and condition == "true" and self._cube_answers(by):
+            source = "cube"
+        is_own = source in ("cube", "priced_requests") and not for_any_card
+        shape = shapes.shape(self._facts, self.card, self.meters) if is_own else cell_columns.FULL
+        name = "priced_grouped" if keep else "priced_sums"
+        self._price_grouped(name, inner, source, condition, shape=shape, materialised=keep)
         sql = steps.filled(
             "totals",
-            priced="priced_grouped",
-            inner_dimensions=_listed(inner),
-            dimensions=_listed(outer),
+            priced=name,
+            dimensions=listed(outer),
             **metering.total_words(self.meters),
         )
-        found = self.engine.fetch(f"{sql}\norder by all" if by else sql)
+        found = self.engine.fetch(f"{sql}\norder by all nulls last" if by else sql)
         absent = [name for name in METER_NAMES if name not in {meter.name for meter in self.meters}]
         none = pl.lit(0, dtype=pl.Decimal(38, 0))
         return found.with_columns(
@@ -268,14 +279,14 @@ class Session:
         Returns:
             One row per group and UTC day: the dimensions, ``utc_day``, ``tokens``; groups without tokens are left out.
         """
-        inner, outer = _dimensions(by, self.window.zone)
-        named = _listed(text if text == name else f"{text} as {name}" for name, text in inner.items())
+        inner, outer = split(by, self.window.zone)
+        named = listed(text if text == name else f"{text} as {name}" for name, text in inner.items())
         return self.engine.fetch(
             f"with counted as (select {named} day, is_dated, price_key, "
             "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) as tokens "
             f"from priced_requests where is_billed and is_dated and {condition}) "
-            f"select {_listed(outer)} counted.day as utc_day, cast(sum(tokens) as bigint) as tokens "
-            "from counted join keys using (price_key) group by all having sum(tokens) > 0 order by all"
+            f"select {listed(outer)} counted.day as utc_day, cast(sum(tokens) as bigint) as tokens "
+            "from counted join keys using (price_key) group by all having sum(tokens) > 0 order by all nulls last"
         )
 
     @property
@@ -287,30 +298,57 @@ class Session:
         self,
         name: str,
         dimensions: Mapping[str, str],
-        cells: str,
+        source: str,
         condition: str,
         *,
-        from_cube: bool,
+        shape: cell_columns.Shape,
         materialised: bool,
     ) -> None:
-        expressions = _listed(
-            text if text == dimension else f"{text} as {dimension}" for dimension, text in dimensions.items()
-        )
-        if from_cube:
-            within = self.window.condition("day", "day is not null")
-            steps.run(self.engine, "cells_cube", name=f"{name}_cells", condition=within, sums=cell_columns.sums())
-        else:
-            grouped = steps.filled(
-                "cells_grouped", cells=cells, dimensions=expressions, condition=condition,
-                context=steps.context_bucket(self.book.thresholds), **cell_columns.grouping_words(),
-            )  # fmt: skip
-            self.engine.step(f"{name}_cells", grouped)
-        steps.run(
-            self.engine, "cells_mixed", name=f"{name}_mixed", grouped=f"{name}_cells", cells=cells,
-            names=_listed(dimensions), dimensions=expressions, condition=condition,
-            counts=cell_columns.counts(),
-        )  # fmt: skip
+        """Sum requests (a priced view's, or the cube's) to cells of a shape and price those."""
+        self.cells(f"{name}_mixed", dimensions, source, condition, shape=shape)
         self._price(name, f"{name}_mixed", materialised=materialised)
+
+    def cells(
+        self,
+        name: str,
+        dimensions: Mapping[str, str],
+        source: str,
+        condition: str = "true",
+        *,
+        shape: cell_columns.Shape = cell_columns.FULL,
+        thresholds: Iterable[int] | None = None,
+        cut: bool | None = None,
+    ) -> None:
+        """Sum requests to cells that ``priced.sql`` takes; those of days with more than one price list stay single.
+
+        Args:
+            name: View to make.
+            dimensions: Column to its SQL over the requests.
+            source: A priced view, or ``cube``.
+            condition: A SQL condition over the requests.
+            shape: What the cells are alike in.
+            thresholds: Context thresholds; those of the book by default.
+            cut: Whether the table `cut_days` has any; by default the card knows.
+        """
+        expressions = listed(text if text == one else f"{text} as {one}" for one, text in dimensions.items())
+        cells = cells_of = f"{'priced_requests' if source == 'cube' else source}_cells"
+        if source == "cube":
+            cells_of = "cube_cells"
+            within = self.window.condition("day", "day is not null")
+            steps.run(self.engine, "cells_cube", name=cells_of, condition=within, names=_CUBE_NAMES)
+        limits = self.book.thresholds if thresholds is None else thresholds
+        words = cell_columns.grouping_words(limits, shape, from_cube=source == "cube")
+        is_cut = self.card.frame["is_cut"].any() if cut is None else cut
+        words |= {"dimensions": expressions, "names": listed(dimensions)}
+        grouped = steps.filled("cells_grouped", cells=cells_of, condition=condition, **words)
+        self.engine.step(f"{name}_grouped" if is_cut else name, grouped)
+        if not is_cut:
+            return
+        steps.run(
+            self.engine, "cells_mixed", name=name, grouped=f"{name}_grouped", cells=cells,
+            names=listed(dimensions), dimensions=expressions, condition=condition,
+            counts=cell_columns.counts(shape),
+        )  # fmt: skip
 
     def view_for(self, by: Iterable[str]) -> str:
         """Choose the priced view that can answer: the cube's cells, or the single requests.
@@ -324,9 +362,8 @@ class Session:
         if not self._cube_answers(by):
             return "priced_requests"
         dimensions = {name: name for name in schema.CUBE_DIMENSIONS}
-        self._price_grouped(
-            "priced_cube", dimensions, "priced_requests_cells", "true", from_cube=True, materialised=False
-        )
+        shape = shapes.shape(self._facts, self.card, self.meters)
+        self._price_grouped("priced_cube", dimensions, "cube", "true", shape=shape, materialised=False)
         return "priced_cube"
 
     @property
@@ -343,72 +380,3 @@ class Session:
         cheap = {*schema.CUBE_DIMENSIONS, *KEY_COLUMNS, *TIME_GRAINS}
         covered = set(self.book.thresholds) <= self._cube_thresholds
         return covered and self.window.fits_days() and all(name in cheap for name in by)
-
-
-def check_dimensions(by: Iterable[str]) -> None:
-    """Refuse a grouping column that does not exist.
-
-    Args:
-        by: Column names and time grains.
-
-    Raises:
-        ColumnError: One is unknown, or cannot be grouped by.
-    """
-    known = {column.name: column.type for column in schema.REQUESTS if column.group not in ("internal", "tokens")}
-    if len(set(by := list(by))) < len(by):
-        raise ColumnError(f"the same column twice to group by: {', '.join(by)}")
-    groupable = [name for name, kind in known.items() if "(" not in kind and "[" not in kind]
-    for name in by:
-        if name not in groupable and name not in TIME_GRAINS:
-            raise ColumnError(
-                f'no column "{name}" to group by.{near(name, [*groupable, *TIME_GRAINS])} '
-                f"Group by {', '.join(TIME_GRAINS)}, or by a column of requests: {', '.join(groupable)}"
-            )
-
-
-def grain_text(name: str, value: object) -> str | None:
-    """Write a dimension's value for reading: days and weeks as dates, months as 2026-07, quarters as 2026Q3.
-
-    Args:
-        name: The dimension.
-        value: Its value; the first day of the period for a time grain.
-
-    Returns:
-        The text; None stays None.
-    """
-    if value is None or not isinstance(value, date):
-        return None if value is None else str(value)
-    by_grain = {
-        "month": f"{value:%Y-%m}",
-        "quarter": f"{value.year}Q{(value.month + 2) // 3}",
-        "year": str(value.year),
-    }
-    return by_grain.get(name, value.isoformat())
-
-
-def _listed(parts: Iterable[str]) -> str:
-    return "".join(f"{part},\n  " for part in parts)
-
-
-def _dimensions(by: Sequence[str], zone: str) -> tuple[dict[str, str], list[str]]:
-    """Split dimensions into what cells are grouped by (name to expression) and what totals show.
-
-    A request without a time stands on a day that is none (``day_map.UNDATED``); it has no period.
-    """
-    inner: dict[str, str] = {}
-    outer: list[str] = []
-    local = "day"
-    if zone != "UTC" and any(name in TIME_GRAINS for name in by):
-        local = "local_day"
-        inner[local] = local_day(zone)
-    for name in by:
-        if name == "day":
-            outer.append(f"case when is_dated then {local} end as day")
-        elif name in TIME_GRAINS:
-            outer.append(f"case when is_dated then cast(date_trunc('{name}', {local}) as date) end as {name}")
-        elif name in KEY_COLUMNS:
-            outer.append(f"nullif(keys.{name}, '') as {name}")
-        else:
-            inner[name] = name
-            outer.append(name)
-    return inner, outer

@@ -81,7 +81,7 @@ def found(bill: Bill, judged: str) -> Found:
     Returns:
         The counts.
     """
-    return Found(bill.session.engine.fetch(f"{steps.filled(_FOUND, judged=judged)}\norder by all"))
+    return Found(bill.session.engine.fetch(f"{steps.filled(_FOUND, judged=judged)}\norder by all nulls last"))
 
 
 def without(status: Literal["no_assumption", "not_measurable"], why: str) -> Look:

@@ -75,7 +75,8 @@ def cheaper_hours(session: Session, requests: str) -> pl.DataFrame:
     if session.price_at is not None:
         return no_hours()
     found = session.engine.fetch(
-        f"select price_key, cast(ts as date) as day from {requests} where ts is not null group by all order by all"
+        f"select price_key, cast(ts as date) as day from {requests} where ts is not null "
+        "group by all order by all nulls last"
     )
     days: dict[int, set[date]] = {}
     for key, day in found.rows():

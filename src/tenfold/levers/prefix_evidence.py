@@ -74,7 +74,7 @@ def _premium(bill: Bill, assumed: Assumed, counted: Tally) -> int:
     engine.step(given, f"select {listed} from {counted.versions} as v where v.levers = {counted.bit} and v.is_kept")
     changed(_Unwritten(), Bill(bill.session, given, columns), assumed, f"{_UNWRITTEN}_done", 0)
     sums = [
-        engine.fetch(f"select coalesce(sum(cast(cost_pusd as decimal(38, 0))), 0) from {table}").item()
+        engine.fetch(f"select coalesce(sum(cast(cost_pusd as decimal(38, 0))), 0) as cost_pusd from {table}").item()
         for table in (given, f"{_UNWRITTEN}_done")
     ]
     return int(sums[0]) - int(sums[1])

@@ -158,17 +158,21 @@ class Replayed:
 
 def _block_reads(session: Session, name: str) -> str:
     """Replay blocks, unless the same was replayed before: scenarios and policies often differ in times alone."""
-    engine = session.engine
-    sums = engine.fetch(steps.filled("lever_prefix_content", reached=f"{name}_reached")).row(0)
-    blocks, times = ("touches", *sums[:2]), ("reads", *sums)
-    steps.run(engine, "lever_prefix_given", name=f"{name}_given", reached=f"{name}_reached", prompts=PROMPTS)
-    if blocks not in session.made:
-        prefix_touches(engine, f"{name}_given", name)
-        session.made[blocks] = name
-    if times not in session.made:
-        prefix_reads(engine, f"{name}_given", f"{name}_found", touches=session.made[blocks])
-        session.made[times] = f"{name}_found"
-    return session.made[times]
+    engine, reached, touches = session.engine, f"{name}_reached", ""
+    content = ("prefix_replay", *engine.fetch(steps.filled("lever_prefix_content", reached=reached)).row(0))
+    for key, made in session.made.items():
+        if key[:-1] != content:
+            continue
+        sql = steps.filled("lever_prefix_alike", reached=reached, earlier=f"{key[-1]}_reached")
+        requests, same_blocks, same = engine.fetch(sql).row(0)
+        if same == requests:
+            return f"{key[-1]}_found"
+        touches = made if same_blocks == requests else touches
+    if not touches:
+        prefix_touches(engine, reached, name)
+    prefix_reads(engine, reached, f"{name}_found", touches=touches or name)
+    session.made[*content, name] = touches or name
+    return f"{name}_found"
 
 
 def rules(session: Session, name: str) -> None:
@@ -198,7 +202,7 @@ def is_by_session(session: Session) -> bool:
         Whether there are sessions, and no hashes.
     """
     hashed, in_sessions = session.engine.fetch(
-        "select count(case when len(p.prefix_hashes) > 0 then 1 end) as hashed, count(p.session_id) as in_sessions "
+        "select count(case when p.prefix_blocks > 0 then 1 end) as hashed, count(p.session_id) as in_sessions "
         f"from lever_base as b join {PROMPTS} as p on b.rid = p.rid where b.is_billed and b.in_prefix_cache"
     ).row(0)
     return not hashed and in_sessions > 0
@@ -221,8 +225,8 @@ def judge(session: Session, *, by_session: bool) -> Judged:
         materialised=True,
         prompts=PROMPTS,
         rules="lever_prefix_rules",
-        unknown="p.session_id is null" if by_session else "coalesce(len(p.prefix_hashes), 0) = 0",
-        group="p.session_id" if by_session else "p.prefix_hashes[1]",
+        unknown="p.session_id is null" if by_session else "p.prefix_blocks = 0",
+        group="p.session_id" if by_session else "head.hash",
     )
     return Judged(JUDGED, knobs=(GROUP,), group=GROUP, is_ranged=True)
 
@@ -284,7 +288,8 @@ def agreement(bill: Bill, judged: Judged, assumed: Assumed, *, by_session: bool)
     columns = ", ".join(f"cast(coalesce(sum({column}), 0) as bigint) as {name}" for name, column in sums.items())
     found = engine.fetch(
         f"select b.feature, b.model, {columns} from lever_prefix_shipped as s join lever_base as b on s.rid = b.rid "
-        "left join lever_prefix_shipped_read as r on s.call_id = r.rid group by b.feature, b.model order by all"
+        "left join lever_prefix_shipped_read as r on s.call_id = r.rid group by b.feature, b.model "
+        "order by all nulls last"
     )
     by_name: dict[str, tuple[int, int]] = {}
     for row in found.rows(named=True):

@@ -11,6 +11,7 @@ from tenfold.levers.base import Assumed, Bill, Change, Judged, Lever, Marking
 from tenfold.levers.sites import Sites
 from tenfold.levers.tally import Tally
 from tenfold.levers.values import Predicate
+from tenfold.levers.where import check_shared
 from tenfold.prices.meters import Meter
 from tenfold.slo import Slo
 from tenfold.store import schema, steps
@@ -127,9 +128,13 @@ def own_bill(
 def _try(session: Session, lever: str, key: str, predicate: str) -> None:
     if predicate == "true":
         return
+    if session.engine.name != "DuckDB":
+        check_shared(predicate, f"[{lever}] {key}", session.engine.name)
     try:
         # in the form in which it is laid over the log: a filter may stop early where a projection does not
-        session.engine.fetch(f"select sum(case when coalesce((\n{predicate}\n), false) then 1 end) from requests")
+        session.engine.fetch(
+            f"select sum(case when coalesce((\n{predicate}\n), false) then 1 end) as named from requests"
+        )
     except StepError as error:
         reason = str(error.__cause__).splitlines()[0]
         raise AssumptionError(f"[{lever}] {key} cannot be evaluated on this log ({reason}). In: {predicate}") from error
@@ -175,7 +180,7 @@ def counted_alone(session: Session, judged: str, versions: str, bit: int) -> Tal
         Counts by fate, feature and model.
     """
     sql = steps.filled("lever_tally", judged=judged, versions=versions, bit=str(bit))
-    return Tally(session.engine.fetch(f"{sql}\norder by all"), versions, bit)
+    return Tally(session.engine.fetch(f"{sql}\norder by all nulls last"), versions, bit)
 
 
 def changed(lever: Change, bill: Bill, assumed: Assumed, name: str, bit: int, *, materialised: bool = True) -> int:

@@ -364,7 +364,7 @@ def _pairs(bill: Bill, provider: str, assumed: Assumed) -> list[tuple[str, str]]
     # of the traffic in where alone: a provider of other traffic needs no score
     frame = bill.session.engine.fetch(
         f"select distinct provider, model, target_provider from {_KEYS} "
-        "where price_key in (select price_key from lever_base where in_route) order by all"
+        "where price_key in (select price_key from lever_base where in_route) order by all nulls last"
     )
     return [(row[provider], row[model] if model else str(assumed.values["to_model"])) for row in frame.rows(named=True)]
 

@@ -95,7 +95,7 @@ def found(bill: Bill, judged: str) -> Found:
     Returns:
         The counts.
     """
-    return Found(bill.session.engine.fetch(f"{steps.filled(_FOUND, judged=judged)}\norder by all"))
+    return Found(bill.session.engine.fetch(f"{steps.filled(_FOUND, judged=judged)}\norder by all nulls last"))
 
 
 def bars(bill: Bill, assumed: Assumed, *, judged: str, scored: str) -> dict[str, dict[str, Any]]:

@@ -17,12 +17,13 @@ from tenfold.levers.semantic import SEMANTIC, Traffic, semantic_facts, share_tex
 from tenfold.levers.tally import MOVED, Tally, fact
 from tenfold.levers.values import amount, count, flag, predicate, words
 from tenfold.money import PUSD_PER_USD, shown, usd_text
-from tenfold.replay.exact import exact_hits
+from tenfold.replay.exact import exact_hits, key_words
 from tenfold.store import schema, steps
 
 _JUDGED = "lever_skip_judged"
 _REQUESTS = "lever_skip_requests"
 _HITS = "lever_skip_hits"
+_KEY = ("l.prompt_hash", "l.params_hash")
 _FACTS_STEP = "lever_skip_facts"
 _MICROSECONDS = 1_000_000
 # Features that evidence names one by one, the dearest first.
@@ -153,8 +154,8 @@ class Skip(Unvetoed):
             reason = f"no billed request of this log has {' or '.join(empty)}: leave it out of [skip] scope, or log it"
             return Look("not_measurable", reason, "replayed", None, None, (), _LOG_IT, applies=False)
         admit = f"b.{mark_of(self.name, 'admit')}" if assumed.values["admit"] else "true"
-        columns = "".join(f"l.{name}, " for name in scope)
-        steps.run(engine, _REQUESTS, materialised=True, scope=columns, admit="false" if lacking else admit, rule=rule)
+        key = key_words(_KEY, (*(f"l.{name}" for name in scope), "k.provider", "k.model"))
+        steps.run(engine, _REQUESTS, materialised=True, admit="false" if lacking else admit, rule=rule, **key)
         exact_hits(
             engine,
             _REQUESTS,
@@ -194,7 +195,7 @@ class Skip(Unvetoed):
         """
         engine = bill.session.engine
         sql = steps.filled(_FACTS_STEP, hits=_HITS, rule=_rule(assumed))
-        features = [_Feature(**row) for row in engine.fetch(f"{sql}\norder by all").rows(named=True)]
+        features = [_Feature(**row) for row in engine.fetch(f"{sql}\norder by all nulls last").rows(named=True)]
         features.sort(key=lambda one: (-one.net_pusd, one.feature or ""))
         status, reason = _status(assumed, counted)
         if status == "nothing_eligible" and not counted.requests():

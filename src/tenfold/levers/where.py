@@ -61,6 +61,16 @@ _FUNCTIONS = frozenset({
     *("element_at", "map_extract", "map_extract_value", "map_contains", "map_keys", "cardinality"),
     *("list_contains", "array_contains", "list_value"),
 })  # fmt: skip
+# Those that mean the same on every engine. Spark, say, counts weekdays from another, and its concat minds NULL.
+_SHARED = frozenset({
+    *("+", "-", "*", "/", "%", "||", "~~", "!~~", "~~*", "!~~*"),
+    *("abs", "ceil", "ceiling", "floor", "round", "greatest", "least", "ifnull", "nullif", "coalesce"),
+    *("lower", "upper", "length", "replace", "split_part", "position", "instr", "contains"),
+    *("date_trunc", "date_part", "year", "quarter", "month", "week", "day", "hour", "minute", "dayofyear"),
+    *("to_years", "to_months", "to_weeks", "to_days", "to_hours", "to_minutes", "to_seconds"),
+    *("map_keys", "cardinality"),
+})  # fmt: skip
+_SHARED_FIELDS = frozenset({"year", "quarter", "month", "week", "day", "hour", "minute"})
 _REFUSED = {
     "SUBQUERY": "a subquery",
     "WINDOW": "a window function",
@@ -116,6 +126,49 @@ def check(text: str, place: str) -> str:
     finally:
         connection.close()
     return text
+
+
+def check_shared(text: str, place: str, engine: str) -> None:
+    """Check that a predicate means on another engine what it means on DuckDB.
+
+    Args:
+        text: A checked predicate.
+        place: Where it was written.
+        engine: Name of the engine.
+
+    Raises:
+        AssumptionError: It uses what means something else there, or nothing; names it.
+    """
+    written = _Text(text, place)
+    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    try:
+        tree = _parsed(connection, written, _BARE, "")
+    finally:
+        connection.close()
+    for node in _nodes(tree):
+        if what := _own_word(node):
+            hint = f" Both share: {', '.join(sorted(name for name in _SHARED if name.isidentifier()))}."
+            raise written.error(f"{what} may mean something else on {engine}", _position(node, written), hint)
+    if '"' in "".join(text.split("'")[::2]):
+        raise written.error(f"a name in double quotes is a text on {engine}", text.index('"'))
+
+
+def _own_word(node: dict[str, Any]) -> str:
+    """Name what of a node is DuckDB's own; empty where nothing is, or all is constant, as an interval is."""
+    if all(one["class"] != "COLUMN_REF" for one in _nodes(node)):
+        return ""
+    name = str(node.get("function_name", "")).lower()
+    if node["class"] == "FUNCTION":
+        arguments = [one.get("expression", one) for one in node["arguments"]]
+        field = str(arguments[0].get("literal", {}).get("text")).lower() if name == "date_part" else ""
+        return "" if name in _SHARED and (not field or field in _SHARED_FIELDS) else f'function "{name}"'
+    if node["class"] == "CAST":
+        return "" if node["type_expr"]["type_name"].lower() in ("date", "timestamp") else "a cast"
+    if node["type"] == "ARRAY_EXTRACT":
+        held = node["children"][0]
+        is_tags = held["class"] == "COLUMN_REF" and str(held["column_names"][-1]).lower() == "tags"
+        return "" if is_tags else "a place in a list"
+    return ""
 
 
 def named_values(text: str) -> list[tuple[str, str]]:

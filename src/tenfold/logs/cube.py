@@ -33,9 +33,9 @@ def cells_sql(source: str, thresholds: Iterable[int], sign: int = 1) -> str:
         "cells_grouped",
         cells="request_cells",
         dimensions="".join(f"{name},\n  " for name in schema.CUBE_DIMENSIONS),
-        context=steps.context_bucket(thresholds),
+        names="".join(f"{name},\n  " for name in schema.CUBE_DIMENSIONS),
         condition="true",
-        **cell_columns.grouping_words(),
+        **cell_columns.grouping_words(thresholds),
     )
     keys = ", ".join(name for name in _KEYS if name != "day")
     sums = ", ".join(f"{sign} * {name} AS {name}" for name in _SUMS)

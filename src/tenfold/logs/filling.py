@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tenfold.errors import LogFormatError
-from tenfold.logs import batch, cube, direct, slices, sources
+from tenfold.logs import batch, cube, direct, forgotten, slices, sources
 from tenfold.logs.base import tree
 from tenfold.logs.buckets import BucketReader, storing
 from tenfold.logs.log import Summary
@@ -315,6 +315,8 @@ class Load:
                 cube.rebuild(connection, limits)
             connection.execute("INSERT INTO loads FROM new_loads")
             connection.execute("INSERT INTO rejects FROM new_rejects")
+            if self.first_id <= last_id:
+                forgotten.refuse(connection)
             storing.publish(connection, self.first_id)
             if self.first_id <= last_id:
                 publish(connection, self.first_id, last_id, limits, self.owners)

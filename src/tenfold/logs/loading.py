@@ -16,6 +16,7 @@ from tenfold.logs.plans import fetched, plans, settings_of
 from tenfold.logs.text.columns import Texts
 from tenfold.store import schema
 from tenfold.store.database import Store
+from tenfold.store.published import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -71,6 +72,7 @@ def load(
             that of all files, or the map does not fit; nothing was loaded.
         SourceError: A place where logs live cannot be read; nothing was loaded.
     """
+    check_writable(db)
     if zone is not None:
         config.zone(zone)
     owners = config.owners()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tenfold import tables
 from tenfold.display import counted
 from tenfold.errors import StoreError
+from tenfold.store import schema
 from tenfold.store.database import Store, query
 from tenfold.store.engines.duckdb import reading
+from tenfold.store.published import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,11 +90,26 @@ class Log:
         with reading(self.store) if self._engines is None else self._engines.open(self.store) as engine:
             yield engine
 
+    @contextmanager
+    def steady(self) -> Generator[None]:
+        """Let everything read within be of one state, so that figures of several reads fit together.
+
+        A load into the database waits until the end; readers of a published folder keep nobody waiting.
+
+        Yields:
+            Nothing.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        with self.store.steady() if self._engines is None else nullcontext():
+            yield
+
     @property
     def requests(self) -> pl.DataFrame:
         """All requests as one frame: a copy in memory, so for logs of up to some million rows."""
         with self.store.reading() as connection:
-            return query(connection, "FROM requests")
+            return query(connection, f"SELECT {', '.join(schema.names('requests'))} FROM requests")
 
     @property
     def buckets(self) -> pl.DataFrame:
@@ -105,6 +122,12 @@ class Log:
         """Prompts and answers that were kept (``keep_text``): load, line, key, prompt, response."""
         with self.store.reading() as connection:
             return query(connection, "FROM texts ORDER BY load_id, source_line")
+
+    @property
+    def loads(self) -> pl.DataFrame:
+        """All files that were loaded, one row each: when, what, as which format, and how many lines came to what."""
+        with self.store.reading() as connection:
+            return query(connection, "FROM loads ORDER BY load_id")
 
     @property
     def rejects(self) -> pl.DataFrame:
@@ -136,9 +159,10 @@ class Log:
 
     @property
     def log_hash(self) -> str:
-        """Hash of what was loaded: every file's content and the settings it was read with."""
-        with self.store.reading() as connection:
-            rows = connection.execute("SELECT sha256, settings FROM loads ORDER BY ALL").fetchall()
+        """Hash of what was loaded: every file's content and the settings it was read with, and what was forgotten."""
+        with self.engine() as engine:
+            rows = engine.fetch("select sha256, settings from loads order by all nulls last").rows()
+            rows += engine.fetch("select name, value from meta where name = 'forgotten'").rows()
         digest = hashlib.sha256()
         for sha256, settings in rows:
             digest.update(f"{sha256} {settings}\n".encode())
@@ -178,7 +202,7 @@ def open_log(db: str | Path) -> Log:
     """Open what was loaded before.
 
     Args:
-        db: The database file.
+        db: The database file, or a published folder (``tf.publish``).
 
     Returns:
         The log; its summary counts everything in the store.
@@ -186,7 +210,7 @@ def open_log(db: str | Path) -> Log:
     Raises:
         StoreError: There is no such database, or it is not one of tenfold's.
     """
-    store = Store(db)
+    store = store_of(db)
     with store.reading() as connection:
         rows = connection.execute(
             "SELECT source_format, count(*), sum(requests), sum(duplicates), sum(merged), sum(rejected), sum(flagged), "

@@ -11,6 +11,7 @@ from tenfold.display import NONE, counted, percent
 from tenfold.errors import AssumptionError
 from tenfold.logs import cube, owning
 from tenfold.owners import Owners
+from tenfold.store.published import check_writable
 
 if TYPE_CHECKING:
     import duckdb
@@ -175,6 +176,8 @@ def remap(store: Store, mapping: Owners | None = None, *, dry_run: bool = False)
         AssumptionError: There is no ``tenfold.toml`` here, or a rule in it cannot be used.
         StoreError: The store cannot be used.
     """
+    if not dry_run:
+        check_writable(store.path)
     rules = config.owners() if mapping is None else mapping
     if rules is None:
         raise AssumptionError(

@@ -15,8 +15,6 @@ DRAWS = 1_000
 SEED = 20_261_129
 MIN_BLOCKS = 10
 MIN_DAYS = 7
-# Ranks of the 2.5 % and 97.5 % points among the sorted draws (nearest rank), from 0.
-_LOW, _HIGH = DRAWS * 25 // 1000 - 1, DRAWS * 975 // 1000 - 1
 Blocks: TypeAlias = Mapping[str, int]
 
 
@@ -25,16 +23,13 @@ class Draws:
 
     Args:
         blocks: The blocks (days, or groups of users) in a fixed order.
+        draws: How many draws.
     """
 
-    def __init__(self, blocks: Sequence[str]) -> None:
-        rng = random.Random(SEED)
-        count = len(blocks)
-        drawn = [[0] * DRAWS for _ in blocks]
-        for draw in range(DRAWS if count else 0):
-            for _ in range(count):
-                drawn[rng.randrange(count)][draw] += 1
-        self._weights = {block: _whole(weights) for block, weights in zip(blocks, drawn, strict=True)}
+    def __init__(self, blocks: Sequence[str], draws: int = DRAWS) -> None:
+        self._places = {block: place for place, block in enumerate(blocks)}
+        self._draws = draws
+        self._drawn = _drawn(len(blocks), draws)
 
     def interval(self, pusd: Blocks, rest_pusd: int = 0) -> tuple[int, int]:
         """Bound a sum over the window, from how it varies between blocks.
@@ -46,13 +41,30 @@ class Draws:
         Returns:
             2.5 % and 97.5 % points of the sum, in pUSD.
         """
-        total = _whole([0] * DRAWS)
+        amounts = [0] * len(self._places)
         for block, amount in pusd.items():
-            if amount:
-                total = total + self._weights[block] * _whole([amount])
-        drawn = total.sort()
-        return int(drawn[_LOW]) + rest_pusd, int(drawn[_HIGH]) + rest_pusd
+            amounts[self._places[block]] = amount
+        if not amounts:
+            return rest_pusd, rest_pusd
+        picked = pl.Series(amounts, dtype=pl.Int128).gather(self._drawn)
+        drawn = picked.reshape((self._draws, len(amounts))).arr.sum().sort()
+        # nearest rank, from 0
+        low, high = self._draws * 25 // 1000 - 1, self._draws * 975 // 1000 - 1
+        return int(drawn[low]) + rest_pusd, int(drawn[high]) + rest_pusd
 
 
-def _whole(values: Sequence[int]) -> pl.Series:
-    return pl.Series(values, dtype=pl.Int128)
+def _drawn(blocks: int, draws: int) -> pl.Series:
+    """Draw as many blocks as there are, with replacement, draw after draw.
+
+    The same numbers as ``random.Random(SEED).randrange(blocks)`` one by one: the upper bits of 32 random ones, those
+    that are too large left out.
+    """
+    rng, bits, wanted = random.Random(SEED), blocks.bit_length(), blocks * draws
+    found = [pl.Series([], dtype=pl.UInt32)]
+    while (lacking := wanted - sum(map(len, found))) > 0:
+        words = (lacking << bits) // blocks + 64
+        raw = pl.Series([rng.getrandbits(32 * words).to_bytes(4 * words, "little")])
+        several = raw.bin.reinterpret(dtype=pl.Array(pl.UInt32, words), endianness="little").explode()
+        several //= 1 << (32 - bits)
+        found.append(several.filter(several < blocks))
+    return pl.concat(found)[:wanted]

@@ -315,7 +315,7 @@ class Tables:
             "lever_duel", rows=f"{self.rows}_laid", contested=self._contested(first, second),
             first=f"{self.alone(first)}_laid", second=f"{self.alone(second)}_laid",
         )  # fmt: skip
-        rows = self.bill.session.engine.fetch(f"{sql}\norder by all").rows(named=True)
+        rows = self.bill.session.engine.fetch(f"{sql}\norder by all nulls last").rows(named=True)
         claims = {
             row["feature"]: (int(row["first_pusd"]), int(row["second_pusd"])) for row in rows if row["is_contested"]
         }

@@ -90,7 +90,7 @@ class Portfolio:
 
     def __post_init__(self) -> None:
         self.assumed = {name: self._settled(name, assumed) for name, assumed in self.assumed.items()}
-        frame = self.bill.session.engine.fetch(f"{steps.filled('lever_daily')}\norder by all")
+        frame = self.bill.session.engine.fetch(f"{steps.filled('lever_daily')}\norder by all nulls last")
         by_day = frame.filter(is_day=1)
         self.requests = int(by_day["billed_requests"].sum() or 0)
         self.unpriced_requests = int(by_day["unpriced_requests"].sum() or 0)

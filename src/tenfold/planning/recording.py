@@ -14,6 +14,7 @@ from tenfold.errors import AssumptionError, near
 from tenfold.logs import Log
 from tenfold.money import read_usd, shown
 from tenfold.store import schema
+from tenfold.store.published import check_writable
 from tenfold.tables import card
 
 if TYPE_CHECKING:
@@ -189,7 +190,9 @@ def check_free(log: Log, name: str, *, replace: bool = False) -> None:
 
     Raises:
         AssumptionError: The name is taken or blank.
+        StoreError: The log is a published folder, which keeps no plan.
     """
+    check_writable(log.store.path)
     check_name(name)
     if not replace:
         with log.store.reading() as connection:

@@ -304,7 +304,7 @@ def _later(session: Session, control: str | None) -> list[_Row]:
     meters = "\n    + ".join(f"coalesce(sum(cast({one.name}_pusd as decimal(38, 0))), 0)" for one in session.meters)
     sql = steps.filled("plan_tracked", held=f"coalesce(({control}), false)" if control else "false", cost=meters)
     try:
-        found = session.engine.fetch(f"{sql}\norder by all")
+        found = session.engine.fetch(f"{sql}\norder by all nulls last")
     except StepError as error:
         reason = str(error.__cause__).splitlines()[0]
         raise AssumptionError(f"--control cannot be evaluated on this log ({reason}). In: {control}") from error

@@ -17,6 +17,7 @@ import polars as pl
 from tenfold.levers import Bill
 from tenfold.levers.repricing import VERSION_HEAD, counted_alone, counts_in_use
 from tenfold.levers.tally import Tally
+from tenfold.planning.every_set import Part, every_set, subsets_of
 from tenfold.planning.laying import SUMMED, Tables, Wanted, fee
 from tenfold.planning.rivals import Duel
 from tenfold.store import steps
@@ -61,6 +62,7 @@ class Versions:
     """Cost by who touches, world and what is pulled, and by block, in pUSD."""
     fees: dict[str, dict[tuple[int, int], dict[Block, int]]] = field(init=False)
     """Lever to charges by (touch, reach) and by block, in pUSD."""
+    _amounts: dict[Block, list[int]] = field(init=False, default_factory=dict[Block, list[int]])
 
     def __post_init__(self) -> None:
         middle = self.middle
@@ -93,17 +95,37 @@ class Versions:
         Returns:
             Block (by day, and again by group of users) to pUSD; the requests that no lever touches are not in it.
         """
-        pulled = self.tables.bits(names)
-        kept = self._kept(pulled)
-        parts = [pusd for group, pusd in self.sums.items() if group in kept]
-        for one in self.wanted:
-            if one.name in self.fees and one.name in names:
-                parts += [pusd for group, pusd in self.fees[one.name].items() if self._pays(one, pulled, *group)]
-        made: dict[Block, int] = {}
-        for part in parts:
-            for block, pusd in part.items():
-                made[block] = made.get(block, 0) + pusd
-        return made
+        if not self._amounts:
+            self._amounts = self._of_every_set()
+        place = sum(1 << place for place, one in enumerate(self._members()) if one.name in names)
+        return {block: amounts[place] for block, amounts in self._amounts.items()}
+
+    def _members(self) -> list[Wanted]:
+        return [one for one in self.wanted if one.name in self.in_sets]
+
+    def _of_every_set(self) -> dict[Block, list[int]]:
+        """Sum what every set of levers leaves, by block: see ``every_set`` for the order of the sets."""
+        members = self._members()
+        bits = sum(one.bit for one in members)
+        packed = {one: sum(1 << n for n, lever in enumerate(members) if lever.bit & one) for one in subsets_of(bits)}
+        parts: dict[Block, list[Part]] = {}
+        classes: dict[tuple[int, int], dict[int, dict[Block, int]]] = {}
+        for group, by_block in self.sums.items():
+            classes.setdefault((group.touch, group.world), {})[group.levers] = by_block
+        for (touch, world), versions in classes.items():
+            among = (touch | max(world, 0)) & bits
+            left = [_version(versions, self._levers(pulled, touch, world)) for pulled in subsets_of(among)]
+            for block in {block: None for by_block in versions.values() for block in by_block}:
+                parts.setdefault(block, []).append((packed[among], [by_block.get(block, 0) for by_block in left]))
+        for one in members:
+            for (touch, reach), by_block in self.fees.get(one.name, {}).items():
+                among = (touch | one.bit) & bits
+                pays = [
+                    bool(pulled & one.bit) and self._pays(one, pulled, touch, reach) for pulled in subsets_of(among)
+                ]
+                for block, pusd in by_block.items():
+                    parts.setdefault(block, []).append((packed[among], [pusd * is_due for is_due in pays]))
+        return {block: every_set(len(members), found) for block, found in parts.items()}
 
     def alone(self, name: str) -> dict[Block, int]:
         """Sum what a lever on its own changes the bill by: on all that it reaches, whoever else wants it.
@@ -186,7 +208,7 @@ class Versions:
             changed_meters=", ".join(f"p.{meter}_pusd" for meter in (*known, *more)),
             meter_sums=",\n  ".join(sums),
         )
-        return session.engine.fetch(f"{sql}\norder by all")
+        return session.engine.fetch(f"{sql}\norder by all nulls last")
 
     def _kept(self, pulled: int) -> set[_Group]:
         """Which versions a set leaves."""
@@ -231,6 +253,10 @@ class Versions:
                 for one in charging:
                     made[one.name].setdefault((row["touch"], row["reach"]), {})[block_of(row)] = int(row[fee(one)])
         return made
+
+
+def _version(versions: Mapping[int, Mapping[Block, int]], levers: int | None) -> Mapping[Block, int]:
+    return {} if levers is None else versions.get(levers, {})
 
 
 def block_of(row: Mapping[str, object]) -> Block:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from tenfold.store import steps
-from tenfold.store.engines import Engine
+from tenfold.store.engines import PREFIX_BLOCKS, Engine
 
 
-def prefix_touches(engine: Engine, requests: str, name: str) -> None:
+def prefix_touches(engine: Engine, requests: str, name: str, *, blocks: str = PREFIX_BLOCKS) -> None:
     """Find who touches which blocks: the part of a replay that no time changes.
 
     Args:
         engine: Where the requests are.
         requests: As for ``prefix_reads``; of times, only whether there is a ``ts``.
         name: ``<name>_numbered`` and ``<name>_touches`` are the tables that it makes.
+        blocks: As for ``prefix_reads``.
     """
     names = {part: f"{name}_{part}" for part in ("numbered", "blocks", "shared", "ends", "touches")}
     _step(engine, "numbered", names, materialised=True, requests=requests)
-    _step(engine, "blocks", names, requests=requests)
+    _step(engine, "blocks", names, all_blocks=blocks)
     _step(engine, "shared", names, materialised=True)
     _step(engine, "ends", names)
     _step(engine, "touches", names, materialised=True)
 
 
-def prefix_reads(engine: Engine, requests: str, name: str, *, touches: str = "") -> None:
+def prefix_reads(engine: Engine, requests: str, name: str, *, blocks: str = PREFIX_BLOCKS, touches: str = "") -> None:
     """Replay prefix caches on cumulative block hashes: pure SQL windows over the last blocks of shared runs.
 
     A request touches all its blocks when it begins. It reads the longest run of leading blocks of which each was last
@@ -35,13 +36,15 @@ def prefix_reads(engine: Engine, requests: str, name: str, *, touches: str = "")
         requests: View with ``rid`` (unique within a combo); ``combo`` (independent what-ifs); ``pool`` (who shares a
             cache; any type that groups; NULL: not replayed); ``ts`` (start; NULL touches and reads nothing);
             ``readable_at`` (first token; NULL: ``ts``); ``lifetime_us`` (idle lifetime in microseconds, inclusive);
-            ``blocks``: list of the cumulative hashes up to what the request touches, none twice, fewer than 2^26; NULL
-            or empty touches and reads nothing.
+            ``request``, ``dropped``, ``reach_blocks``: of that request's blocks, this one touches so many behind the
+            dropped ones; 0 touches and reads nothing.
         name: Table to make: ``rid``, ``combo``, ``read_blocks``, a row for every row with a pool.
+        blocks: Relation with ``rid`` (a ``request``), ``block_no`` (from 1, fewer than 2^26) and ``hash`` (cumulative,
+            none twice in a request); the engine's own by default.
         touches: Name given to ``prefix_touches`` for the same requests, combos, pools and blocks; found here without.
     """
     if not touches:
-        prefix_touches(engine, requests, name)
+        prefix_touches(engine, requests, name, blocks=blocks)
     names = {part: f"{name}_{part}" for part in ("timed", "spaced", "resident")}
     names |= {part: f"{touches or name}_{part}" for part in ("numbered", "touches")}
     _step(engine, "timed", names, requests=requests)

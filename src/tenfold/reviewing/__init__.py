@@ -149,9 +149,10 @@ def review(
     chosen = read_quarter(quarter, zone or ledger.window.zone, fiscal_year_start=settings.fiscal_year_start)
     document = None if plan is None else plan if isinstance(plan, Mapping) else plan.as_dict()
     facts = Facts(ledger, document, chosen, settings)
-    if facts.reading.first is None:
-        raise NotEvaluable(_nothing(ledger, facts))
-    made = [maker(facts) for maker in SECTIONS]
+    with ledger.log.steady():
+        if facts.reading.first is None:
+            raise NotEvaluable(_nothing(ledger, facts))
+        made = [maker(facts) for maker in SECTIONS]
     sections = tuple(one for one in made if isinstance(one, Section))
     skipped = tuple(one for one in made if isinstance(one, Skipped))
     return Review(Document(f"LLM cost review {chosen.title}", _subtitle(facts), sections, skipped))

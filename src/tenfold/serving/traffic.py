@@ -94,7 +94,9 @@ def measure(ledger: Ledger, where: str = "true") -> Traffic:
         asked = session.engine.fetch(steps.filled("serving_models", cells=cells))["model"]
         repeated = None
         if found["hashed_requests"]:
-            blocks = session.engine.fetch(steps.filled("serving_prefixes", cells=cells)).row(0, named=True)
+            chosen = f"{session.window.condition('ts', 'ts is not null')} and (\n{where}\n)"
+            sql = steps.filled("serving_prefixes", row_id=session.engine.row_id, condition=chosen)
+            blocks = session.engine.fetch(sql).row(0, named=True)
             repeated = _share(blocks["blocks"] - blocks["distinct_blocks"], blocks["blocks"])
         calls = session.engine.fetch(steps.filled("calls", cells=cells)).row(0, named=True)
         swept = concurrency(session, calls, cells)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,11 +16,12 @@ import polars as pl
 
 from tenfold.config import Settings, settings
 from tenfold.errors import StoreError
-from tenfold.store import schema
+from tenfold.store import locks, schema
 
 _MAGIC = b"DUCK"
 _LOCKED = re.compile(r"Could not set lock")
-_HOLDER = re.compile(r"held in (?P<exe>\S+)(?: \(deleted\))? \(PID (?P<pid>\d+)\)")
+# Seconds after which a database has its first bytes, or whoever made it is gone.
+_FILLED_S = 0.5
 
 
 class Store:
@@ -37,32 +39,48 @@ class Store:
         self.path = None if path is None else Path(path)
         self.limits = limits or settings()
         self._memory: duckdb.DuckDBPyConnection | None = None
+        self._in_memory = threading.RLock()
 
     @contextmanager
     def reading(self) -> Generator[duckdb.DuckDBPyConnection]:
         """Open for reading; any number of readers may be open at once.
 
         Yields:
-            A connection that can make temporary views and tables only (a memory store hands out cursors).
+            A connection that can make temporary views and tables only; in memory a cursor, with its own.
 
         Raises:
             StoreError: The file is missing, is not a tenfold store, or stays locked by a writer.
         """
         if self.path is None:
-            with self.writing() as connection:
-                yield connection
+            with self._in_memory:
+                cursor = self._memory_made().cursor()
+                _prepare(cursor)
+            try:
+                yield cursor
+            finally:
+                cursor.close()
             return
         if not self.path.is_file():
             raise StoreError(f"{self.path}: no such database. Make it with: tenfold load PATH... --db {self.path}")
-        connection = self._open(read_only=True)
-        try:
+        with self._opened(self.path, read_only=True) as connection:
             # temporary tables are dropped soon: rewriting them every 16 MB costs more than it saves
             connection.execute("SET checkpoint_threshold='1TB'")
             self._check(connection)
             _add_missing(connection, temp=True)
             yield connection
-        finally:
-            connection.close()
+
+    @contextmanager
+    def steady(self) -> Generator[None]:
+        """Let all readings within be of one state of the store; loads wait meanwhile, so not for long.
+
+        Yields:
+            Nothing.
+
+        Raises:
+            StoreError: As ``reading``.
+        """
+        with self.reading():
+            yield
 
     @contextmanager
     def writing(self) -> Generator[duckdb.DuckDBPyConnection]:
@@ -75,53 +93,75 @@ class Store:
             StoreError: The file is another program's database, or stays locked.
         """
         if self.path is None:
-            if self._memory is None:
-                self._memory = self._open(read_only=False)
-                _create(self._memory)
-            yield self._memory
+            with self._in_memory:
+                yield self._memory_made()
             return
-        connection = self._open(read_only=False)
-        try:
+        with self._opened(self.path, read_only=False) as connection:
             # Also what a process left that was killed before it had made the tables.
             if _is_empty(connection):
                 _create(connection)
             self._check(connection)
             _add_missing(connection)
             yield connection
-        finally:
-            connection.close()
 
-    def _open(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-        target = ":memory:" if self.path is None else str(self.path)
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": self.limits.memory_limit,
-            "autoinstall_known_extensions": "false",
-        }
-        if self._is_other_file():
-            raise self._no_database(read_only=read_only)
-        deadline = time.monotonic() + self.limits.lock_timeout_s
-        pause = 0.05
-        while True:
+    def _memory_made(self) -> duckdb.DuckDBPyConnection:
+        if self._memory is None:
+            self._memory = duckdb.connect(":memory:", config=self._config())
+            _prepare(self._memory)
+            _create(self._memory)
+        return self._memory
+
+    def _config(self) -> dict[str, str | bool | int | float | list[str]]:
+        return {"memory_limit": self.limits.pool, "autoinstall_known_extensions": "false"}
+
+    @contextmanager
+    def _opened(self, path: Path, *, read_only: bool) -> Generator[duckdb.DuckDBPyConnection]:
+        """Wait for this thread's and this process's turn, and have the file open for as long as the context lasts."""
+        wait = locks.Wait(path, self.limits.lock_timeout_s, read_only=read_only)
+        gate = locks.gate_of(path)
+        with gate.held(wait):
+            connection = self._connect(path, gate, wait)
             try:
-                connection = duckdb.connect(target, read_only=read_only, config=config)
-            except duckdb.IOException as error:
-                if not _LOCKED.search(str(error)):
-                    if not read_only and self._is_zero_bytes():
-                        # Killed before the first byte was written: DuckDB refuses such a file.
-                        Path(target).unlink()
-                        continue
-                    raise self._unusable(error, read_only=read_only) from error
-                if time.monotonic() >= deadline:
-                    raise StoreError(self._locked(str(error), read_only=read_only)) from error
+                _prepare(connection)
+                yield connection
+            finally:
+                with gate.connecting:
+                    connection.close()
+                    gate.connections -= 1
+
+    def _connect(self, path: Path, gate: locks.Gate, wait: locks.Wait) -> duckdb.DuckDBPyConnection:
+        queue = locks.Queue(wait)
+        try:
+            while True:
+                if not gate.reads() and (ahead := queue.ahead()):
+                    pause = wait.step_behind(ahead)
+                else:
+                    try:
+                        return self._connect_once(path, gate, read_only=wait.read_only)
+                    except duckdb.IOException as error:
+                        if not _LOCKED.search(str(error)) and (wait.read_only or not self._is_zero_bytes()):
+                            raise self._unusable(error, read_only=wait.read_only) from error
+                        pause = wait.step_for(str(error))
+                        if self._is_abandoned():
+                            path.unlink()  # killed before the first byte was written: DuckDB refuses such a file
+                    queue.enter()
                 time.sleep(pause)
-                pause = min(2 * pause, 1.0)
+        finally:
+            queue.leave()
+
+    def _connect_once(self, path: Path, gate: locks.Gate, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+        with gate.connecting:
+            # Only a process that has no connection may open the file to look: closing it again drops all its locks.
+            if not gate.connections and self._is_other_file():
+                raise self._no_database(read_only=read_only)
+            try:
+                connection = duckdb.connect(path, read_only=read_only, config=self._config())
+            except duckdb.IOException:
+                raise
             except (duckdb.Error, RuntimeError) as error:
                 raise self._unusable(error, read_only=read_only) from error
-            else:
-                connection.execute("SET TimeZone='UTC'")
-                connection.execute("SET preserve_insertion_order=true")
-                connection.execute("SET enable_progress_bar=false")
-                return connection
+            gate.connections += 1
+            return connection
 
     def _is_other_file(self) -> bool:
         """Tell a log or any other file, of which DuckDB might make a database in memory, by its first bytes."""
@@ -138,18 +178,18 @@ class Store:
     def _is_zero_bytes(self) -> bool:
         return self.path is not None and self.path.is_file() and self.path.stat().st_size == 0
 
-    def _locked(self, message: str, *, read_only: bool) -> str:
-        holder = _HOLDER.search(message)
-        who = f"PID {holder['pid']}, {Path(holder['exe']).name}" if holder else "another process"
-        use = "written" if read_only else "used"
-        return (
-            f"{self.path} is being {use} by {who}. Waited {self.limits.lock_timeout_s:g} s. "
-            "Try again when it is done, or close that process (an open notebook counts)"
-        )
+    def _is_abandoned(self) -> bool:
+        """Tell a file that nobody will fill from one that another process has made this very moment."""
+        return self.path is not None and self._is_zero_bytes() and time.time() - self.path.stat().st_mtime > _FILLED_S
 
     def _unusable(self, error: Exception, *, read_only: bool) -> StoreError:
         """Say why the file cannot be opened, and what to do."""
         path, said = self.path, _first_line(error)
+        if "different configuration" in said:
+            return StoreError(
+                f"{path}: this process has it open with other settings, or by another library. Close that connection "
+                "first, or read a copy: tenfold publish"
+            )
         if path is not None and not path.parent.is_dir():
             return StoreError(f"{path}: there is no directory {path.parent}. Make it, or name another file: --db FILE")
         if path is not None and path.is_dir():
@@ -175,6 +215,12 @@ class Store:
                 f"{self.path}: made by another version of tenfold (schema {version}, this is "
                 f"{schema.SCHEMA_VERSION}). Load the logs again into a new file"
             )
+
+
+def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("SET TimeZone='UTC'")
+    connection.execute("SET preserve_insertion_order=true")
+    connection.execute("SET enable_progress_bar=false")
 
 
 def _is_empty(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -238,7 +284,7 @@ def put_frame(connection: duckdb.DuckDBPyConnection, name: str, frame: pl.DataFr
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "frame.parquet"
-        frame.write_parquet(file)
+        frame.write_parquet(file, compression="uncompressed")  # read once, at once
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM read_parquet({quoted(str(file))})")
 
 

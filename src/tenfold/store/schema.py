@@ -238,6 +238,11 @@ PLANS: tuple[Column, ...] = (
     Column("document", "VARCHAR", "what `tenfold levers --json` printed"),
 )
 
+FORGOTTEN: tuple[Column, ...] = (
+    Column("user_hash", "VARCHAR", "keyed hash of a user who was forgotten"),
+    Column("forgotten_at", "TIMESTAMP", "when, UTC; what the user asked before then is refused by loads", "UTC"),
+)
+
 META: tuple[Column, ...] = (
     Column("name", "VARCHAR", "setting of the store"),
     Column("value", "VARCHAR", "its value"),
@@ -280,12 +285,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "usage_buckets": USAGE_BUCKETS,
     "cube": CUBE,
     "plans": PLANS,
+    "forgotten": FORGOTTEN,
     "meta": META,
 }
 SCHEMA_VERSION = 4
 # Tables that came after files of this version had been made: such a file reads as if they were empty, and gets them
 # from the next writer.
-ADDED = ("plans",)
+ADDED = ("plans", "forgotten")
 
 
 def ddl(table: str, *, temp: bool = False, name: str | None = None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
@@ -47,16 +46,3 @@ def filled(step: str, **words: str) -> str:
         The SQL that runs.
     """
     return text(step).format(**words)
-
-
-def context_bucket(thresholds: Iterable[int]) -> str:
-    """Write the context bucket of a row as SQL: 1 above the highest threshold below its total input, else 0.
-
-    Args:
-        thresholds: Context thresholds, in tokens.
-
-    Returns:
-        A SQL expression over ``context_tokens``.
-    """
-    cases = "".join(f" when context_tokens > {limit} then {limit + 1}" for limit in sorted(thresholds, reverse=True))
-    return f"case{cases} else 0 end" if cases else "0"

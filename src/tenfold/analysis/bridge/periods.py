@@ -206,7 +206,7 @@ def _priced_twice(session: Session, asked: Question, dimensions: Sequence[str]) 
     if is_single:
         source = "priced_requests"
     else:
-        session.totals(dimensions, condition=beyond)  # leaves its priced cells under this name, as coverage reads them
+        session.totals(dimensions, condition=beyond, keep=True, for_any_card=True)
         source = "priced_grouped"
     own = ",\n  ".join(f"{meter.name}_pusd as own_{meter.name}_pusd" for meter in used)
     cut = steps.filled(

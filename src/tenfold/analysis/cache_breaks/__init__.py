@@ -86,7 +86,7 @@ def _found(session: Session, rules: CacheRules, texts_at_most: int) -> CacheBrea
     steps.run(engine, "cache_breaks_turns", materialised=True, columns=_listed(_KEPT, "r"))
     steps.run(engine, "cache_breaks_pairs")
     steps.run(engine, "cache_breaks_common", materialised=True, slack=str(_SLACK_TOKENS))
-    heads = _heads(engine.fetch(f"{steps.filled('cache_breaks_heads')}\norder by {', '.join(_GROUP)}"))
+    heads = _heads(engine.fetch(f"{steps.filled('cache_breaks_heads')}\norder by all nulls last"))
     volatile = heads.filter("is_volatile").select(
         "provider", "model", pl.col("feature").fill_null("").alias("feature_key")
     )

@@ -217,7 +217,7 @@ def _sums(used: Iterable[Meter]) -> str:
     """Write the sums of each meter: exact ones as the ledger takes them, squares for how much requests differ."""
     meters = tuple(used)
     words = total_words(meters)
-    parts = [words["unit_sums"], words["cost_sums"]]
+    parts = [words["unit_totals"], words["cost_totals"]]
     for meter in meters:
         for what in ("units", "pusd"):
             value = f"cast({meter.name}_{what} as double)"

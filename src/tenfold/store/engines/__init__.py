@@ -9,10 +9,15 @@ import polars as pl
 
 from tenfold.store.database import Store
 
+PREFIX_BLOCKS = "prefix_blocks"
+"""Relation of every engine beside the stored tables: prefix blocks, long (rid, block_no from 1, hash)."""
+
 
 class Engine(Protocol):
     """What a step needs of the machine it runs on."""
 
+    name: str
+    """What to call it: `DuckDB`, whose words users' conditions may use, or another."""
     row_id: str
     """SQL that numbers the rows of a stored table, alike in every query on it."""
 

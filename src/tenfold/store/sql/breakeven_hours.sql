@@ -4,7 +4,7 @@
 --      known tokens, output_tokens, and per meter <meter>_units and <meter>_pusd
 -- units: those of the meters; costs in pUSD
 select
-  date_trunc('hour', priced_at) as hour,
+  cast(date_trunc('hour', priced_at) as timestamp) as hour,
   is_priced,
   count(*) as requests,
   sum(case when lower(provider) = 'self-hosted' then 1 else 0 end) as own,

@@ -21,4 +21,4 @@ select
     as saved_pusd
 from {priced} as p
 group by 1, 2, 3, 4, 5, 6, 7
-order by 1, 2, 3, 4, 5, 6, 7
+order by all nulls last

@@ -17,4 +17,4 @@ select
   cast(sum(case when is_eligible and cache_read_tokens = 0 then 1 else 0 end) as bigint) as missed_turns
 from {priced} as p
 group by provider, model, feature, cause, gap
-order by provider, model, feature, cause, gap
+order by provider nulls last, model nulls last, feature nulls last, cause nulls last, gap nulls last

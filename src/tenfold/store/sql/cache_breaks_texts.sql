@@ -24,5 +24,6 @@ where p.change = 'hit'
   and p.cause in ('prefix_broken', 'rewritten', 'unexplained', 'volatile_head')
   and new.prompt is not null
   and old.prompt is not null
-order by saved_pusd desc nulls last, p.ts, p.load_id, p.source_line, p.dedup_key
+order by
+  saved_pusd desc nulls last, p.ts, p.load_id nulls last, p.source_line nulls last, p.dedup_key nulls last
 limit {at_most}

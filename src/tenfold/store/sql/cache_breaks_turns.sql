@@ -50,12 +50,12 @@ with billed as (
 numbered as (
   select
     *,
-    row_number() over (order by ts, load_id, source_line, dedup_key) as rid,
+    row_number() over (order by ts, load_id nulls last, source_line nulls last, dedup_key nulls last) as rid,
     case when head_key is null then load_id end as headless_load,
     case when head_key is null then source_line end as headless_line,
     row_number() over (
       partition by session_id, alone_load, alone_line, pool_org, pool_project, pool_region, provider, model
-      order by ts, load_id, source_line, dedup_key
+      order by ts, load_id nulls last, source_line nulls last, dedup_key nulls last
     ) as turn
   from billed
 ),
@@ -121,16 +121,16 @@ from held
 window
   same_model as (
     partition by session_id, alone_load, alone_line, pool_org, pool_project, pool_region, provider, model
-    order by ts, load_id, source_line, dedup_key
+    order by ts, load_id nulls last, source_line nulls last, dedup_key nulls last
   ),
   any_model as (
-    partition by session_id, alone_load, alone_line, pool_org order by ts, load_id, source_line, dedup_key
+    partition by session_id, alone_load, alone_line, pool_org order by ts, load_id nulls last, source_line nulls last, dedup_key nulls last
   ),
   same_head as (
     partition by head_key, headless_load, headless_line, pool_org, pool_project, pool_region, provider, model
-    order by ts, load_id, source_line, dedup_key
+    order by ts, load_id nulls last, source_line nulls last, dedup_key nulls last
   ),
   same_feature as (
     partition by feature, pool_org, pool_project, pool_region, provider, model
-    order by ts, load_id, source_line, dedup_key
+    order by ts, load_id nulls last, source_line nulls last, dedup_key nulls last
   )

@@ -1,20 +1,9 @@
--- The daily cube as cells: corrections (negative cells) are summed into theirs first.
+-- The daily cube as cells: cells_grouped.sql sums them to what is asked, corrections (negative cells) into theirs.
 -- in:  cube
--- out: as cells_grouped.sql, with the cube's dimensions
+-- out: as cells_requests.sql, as far as the cube knows, and its masks
 select
   coalesce(day, date '1900-01-01') as day,
   day is not null as is_dated,
-  org, project, team, feature, environment, source_format,
-  price_key,
-  context_tokens,
-  is_billed,
-  is_overlap,
-  unknown_mask,
-  positive_mask,
-  cast(sum(requests) as bigint) as requests,
-  cast(sum(split_unknown) as bigint) as split_unknown,
-  {sums}
+  {names}
 from cube
 where {condition}
-group by all
-having sum(requests) <> 0

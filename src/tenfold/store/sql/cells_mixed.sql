@@ -1,9 +1,9 @@
 -- Cells where a day has one price list, and single requests for the (price key, day) pairs whose rates change inside it.
--- in:  {grouped} (cells_grouped.sql or cells_cube.sql), {cells} (cells_requests.sql), cut_days(price_key, day)
+-- in:  {grouped} (cells_grouped.sql), {cells} (cells_requests.sql), cut_days(price_key, day)
 -- out: the cells that priced.sql needs, with their dimensions
 select
   day,
-  cast(day as timestamp) as priced_at,
+  priced_at,
   is_dated,
   {names}
   price_key,

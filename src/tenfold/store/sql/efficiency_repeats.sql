@@ -7,7 +7,7 @@ with kept as (
     c.rid,
     row_number() over (
       partition by c.org, c.project, k.provider, k.model, c.prompt_hash, c.params_hash
-      order by c.priced_at, c.request_id, c.output_tokens, c.rid
+      order by c.priced_at, c.request_id nulls last, c.output_tokens nulls last, c.rid
     ) as place
   from {cells} as c
   join keys as k on c.price_key = k.price_key

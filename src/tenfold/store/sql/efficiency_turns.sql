@@ -4,11 +4,11 @@
 --      session), input_tokens, first_tokens
 -- units: tokens
 select
-  row_number() over (partition by session_id order by priced_at, request_id, input_tokens, rid) as turn,
+  row_number() over (partition by session_id order by priced_at, request_id nulls last, input_tokens nulls last, rid) as turn,
   count(*) over (partition by session_id) as turns,
   input_tokens,
   first_value(input_tokens) over (
-    partition by session_id order by priced_at, request_id, input_tokens, rid
+    partition by session_id order by priced_at, request_id nulls last, input_tokens nulls last, rid
     rows between unbounded preceding and current row
   ) as first_tokens
 from {cells}

@@ -6,7 +6,7 @@ from (
   select false as is_odd, request_id, source_file, source_line
   from fleet_log
   where starts_us is not null
-  order by starts_us + coalesce(lasts_us, 0) desc, source_file, source_line
+  order by starts_us + coalesce(lasts_us, 0) desc nulls last, source_file nulls last, source_line nulls last
   limit 1
 ) as latest
 union all
@@ -15,6 +15,6 @@ from (
   select true as is_odd, request_id, source_file, source_line
   from fleet_log
   where is_odd
-  order by source_file, source_line
+  order by source_file nulls last, source_line nulls last
   limit 1
 ) as odd

@@ -3,7 +3,9 @@
 -- out: one row a charge: stretch, owners, price key, meter, quantity, rates and costs; requests are on one meter of each group
 -- units: quantity in the meter's own, rates in pUSD a unit, costs in pUSD
 select
-  row_number() over (order by period_start, period_end, price_key, meter_number, {dimensions} own_entry, list_entry, has_list)
-    as line,
+  row_number() over (
+    order by period_start, period_end, price_key, meter_number, {dimensions}
+      own_entry nulls last, list_entry nulls last, has_list
+  ) as line,
   *
 from ({meters}) as charges

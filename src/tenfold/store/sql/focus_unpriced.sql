@@ -22,4 +22,4 @@ join keys on p.price_key = keys.price_key
 left join focus_reasons as r on p.price_key = r.price_key and p.price_status = r.price_status
 where p.is_billed and not p.is_priced
 group by all
-order by all
+order by all nulls last

@@ -40,4 +40,4 @@ select
   region
 from {requests}
 where {condition} and not coalesce(gateway_cache_hit, false)
-order by {models}ts, source_file, source_line
+order by {models}ts nulls last, source_file nulls last, source_line nulls last

@@ -4,7 +4,7 @@
 -- out: one row a minute with such requests: load, cost
 -- units: load in millionths of an input token; cost in pUSD
 select
-  date_trunc('minute', b.ts) as starts,
+  cast(date_trunc('minute', b.ts) as timestamp) as starts,
   sum(cast(
     cast(coalesce(b.input_tokens, 0) - coalesce(b.cache_read_tokens, 0) as decimal(19, 0)) * 1000000
     + cast(coalesce(b.cache_read_tokens, 0) as decimal(19, 0)) * {cached_weight}

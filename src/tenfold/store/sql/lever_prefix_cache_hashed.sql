@@ -1,5 +1,6 @@
 -- Which requests a replay of prompt caches can serve.
--- in:  lever_base; the prompts; the cache rules of its price keys
+-- in:  lever_base; the prompts; prefix_blocks (whose first tells prompts that begin alike); the cache rules of its price
+--      keys
 -- out: rid, who may share its prefix, what a replay needs of it, and fate: touched, or why
 --      not; nothing outside where
 select
@@ -8,7 +9,7 @@ select
   p.org,
   p.project,
   p.session_id,
-  coalesce(len(p.prefix_hashes), 0) as prefix_blocks,
+  p.prefix_blocks,
   p.prefix_block_tokens,
   p.first_token_us,
   case
@@ -20,5 +21,6 @@ select
   end as fate
 from lever_base as b
 join {prompts} as p on b.rid = p.rid
+left join prefix_blocks as head on b.rid = head.rid and head.block_no = 1
 left join {rules} as r on b.price_key = r.price_key and b.ts >= r.valid_from and b.ts < r.valid_to
 where b.in_prefix_cache

@@ -1,8 +1,8 @@
--- What a replay would be made of, told by its content: equal sums, equal replay.
+-- What a replay would be made of, in sums: equal replays have equal ones.
 -- in:  what each request reaches
--- out: requests, blocks (who touches what), times (when, and for how long)
+-- out: requests, blocks, dropped
 select
   cast(count(*) as bigint) as requests,
-  sum(cast(hash(g.rid, g.combo, g.pool, g.dropped, g.reach_blocks, g.request) as decimal(38, 0))) as blocks,
-  sum(cast(hash(g.rid, g.combo, g.ts, g.readable_at, g.lifetime_us) as decimal(38, 0))) as times
+  cast(coalesce(sum(g.reach_blocks), 0) as bigint) as blocks,
+  cast(coalesce(sum(g.dropped), 0) as bigint) as dropped
 from {reached} as g

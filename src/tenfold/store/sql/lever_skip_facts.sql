@@ -8,7 +8,7 @@ with running as (
   select
     r.rid,
     r.ts < max(r.ends_at) over (
-      partition by r.cache_key order by r.ts, r.rid rows between unbounded preceding and 1 preceding
+      partition by r.key_hash, r.key_check order by r.ts, r.rid rows between unbounded preceding and 1 preceding
     ) as is_concurrent
   from lever_skip_requests as r
   left join {hits} as h on r.rid = h.rid

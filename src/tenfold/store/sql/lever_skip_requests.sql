@@ -1,8 +1,9 @@
 -- Requests that a cache of whole answers may serve or learn from, each with what makes two of them equal.
--- in:  lever_base with its marks; lever_log; keys(price_key, provider, model); scope: columns within which answers are
---      shared; rule, admit: whether a request needs no model at all, and whether its answer may be kept
--- out: rid; cache_key (equal where scope, provider, model, prompt and parameters are; NULL in a scope column is a value
---      of its own); ts; ends_at (whole microseconds, half even); stored_at (NULL where its answer is not kept)
+-- in:  lever_base with its marks; lever_log; keys(price_key, provider, model); rule, admit: whether a request needs no model
+--      at all, and whether its answer may be kept; key_hash, key_check: two hashes of scope, provider, model, prompt and
+--      parameters
+-- out: rid; key_hash, key_check (both equal where two requests are); ts; ends_at (whole microseconds, half even); stored_at
+--      (NULL where its answer is not kept)
 with found as (
   select
     b.rid,
@@ -12,9 +13,8 @@ with found as (
     l.finish_reason,
     -- a time that no call can take (30 years, not a number) is not known
     case when l.duration_ms >= 0 and l.duration_ms < 1000000000000 then l.duration_ms * 1000.0 end as lasts_us,
-    cast(
-      dense_rank() over (order by {scope}k.provider, k.model, l.prompt_hash, l.params_hash) as bigint
-    ) as cache_key
+    {key_hash} as key_hash,
+    {key_check} as key_check
   from lever_base as b
   join lever_log as l on b.rid = l.rid
   join keys as k on b.price_key = k.price_key
@@ -44,7 +44,8 @@ ended as (
 )
 select
   rid,
-  cache_key,
+  key_hash,
+  key_check,
   ts,
   ends_at,
   case when status = 'success' and finish_reason <> 'length' and is_admitted then ends_at end as stored_at

@@ -1,12 +1,13 @@
 -- How much of the prompts is fixed text: leading blocks that many requests of the same feature share. Hashes cover all that
--- is before them, so equal hashes are equal heads. As in replay_prefix_blocks, DuckDB unnests the lists.
--- in:  what trim judged; lever_log; how many other requests share a block at least
+-- is before them, so equal hashes are equal heads.
+-- in:  what trim judged; lever_log; prefix_blocks; how many other requests share a block at least
 -- out: one row a feature: requests with hashes, their input, and how much of it is in such blocks
 -- units: tokens, whole blocks, never more than the input
 with blocks as (
-  select l.rid, coalesce(l.feature, '') as feature, unnest(l.prefix_hashes) as hash
+  select l.rid, coalesce(l.feature, '') as feature, p.hash
   from {judged} as j
   join lever_log as l on j.rid = l.rid
+  join prefix_blocks as p on l.rid = p.rid
   where j.fate is not null and j.fate <> 'not_billed'
 ),
 common as (

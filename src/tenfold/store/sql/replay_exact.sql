@@ -1,21 +1,20 @@
--- Requests that matter to an exact response cache without a limit on its entries: those that another request of the
--- same key is near enough to, in time, for one to get the other's answer. (A limit that binds keeps all that have a key.)
--- in:  requests: rid, cache_key, ts, stored_at; is_near: which of them to keep
--- out: the same rows, in the order in which the replay walks them
-with placed as (
-  select
-    rid,
-    cache_key,
-    ts,
-    stored_at,
-    max(stored_at) over (
-      partition by cache_key order by ts, rid rows between unbounded preceding and 1 preceding
-    ) as last_stored_at,
-    lead(ts) over (partition by cache_key order by ts, rid) as next_ts
+-- Requests of a slice of a log that an exact response cache may treat alike: those that share the hash of their key with
+-- another one of the slice. (Where a limit on entries binds, all are kept.)
+-- in:  requests: rid, key_hash, key_check (equal together where the key is), ts, stored_at; the slice of time, with what
+--      reaches into it; the part of the keys; which of them to keep
+-- out: the same rows, in no order
+with sliced as (
+  select rid, key_hash, key_check, ts, stored_at
   from {requests}
-  where cache_key is not null and ts is not null
+  where {slice}
+),
+counted as (
+  select
+    *,
+    count(*) over (partition by key_hash) as alike
+  from sliced
+  where {part}
 )
-select rid, cache_key, ts, stored_at
-from placed
-where {is_near}
-order by ts, rid
+select rid, key_hash, key_check, ts, stored_at
+from counted
+where {kept}

@@ -1,12 +1,7 @@
--- Blocks that requests touch, long. The one step of the replay that an engine whose lists differ brings its own text
--- for (DuckDB unnests); published logs hold blocks in this shape.
--- in:  requests, with blocks: a list of cumulative hashes; the same, numbered
--- out: one row a (request, block): block_no from 1
-select
-  n.request_no,
-  n.world,
-  unnest(r.blocks) as hash,
-  generate_subscripts(r.blocks, 1) as block_no
-from {requests} as r
-join {numbered} as n on r.combo = n.combo and r.rid = n.rid
-where r.ts is not null
+-- Blocks that requests touch, long.
+-- in:  requests, numbered; the blocks of all prompts: rid, block_no from 1, hash (cumulative)
+-- out: one row a (request, block): block_no from 1, behind those dropped
+select n.request_no, n.world, b.hash, b.block_no - n.dropped as block_no
+from {numbered} as n
+join {all_blocks} as b on n.request = b.rid
+where b.block_no > n.dropped and b.block_no <= n.dropped + n.reach_blocks

@@ -11,4 +11,4 @@ select
   prefix_block_tokens
 from requests
 where not coalesce(gateway_cache_hit, false)
-order by ts, source_line
+order by ts nulls last, source_line nulls last

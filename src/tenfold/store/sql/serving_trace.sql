@@ -5,4 +5,4 @@
 select ts, input_tokens, output_tokens, prefix_hashes, prefix_block_tokens
 from {cells}
 where ts is not null and input_tokens > 0 and output_tokens > 0 and not coalesce(gateway_cache_hit, false)
-order by ts, source_file, source_line
+order by ts, source_file nulls last, source_line nulls last

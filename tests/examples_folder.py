@@ -1,0 +1,3 @@
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
