@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 BENCH  := .venv-bench/.installed
 
-.PHONY: demo test full spark venv lint types layers check notebooks notebooks-rendered lab agreement lock bench bench-check clean
+.PHONY: demo test full spark spark-full venv lint types layers check notebooks notebooks-rendered lab agreement lock bench bench-check clean
 
 demo: venv
 	$(BIN)/tenfold demo --out demo-out
@@ -16,11 +16,13 @@ test: venv
 full: venv
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# Every shared step on DuckDB and on Spark. Needs Java 17; downloads pyspark (450 MB) the first time.
-spark: venv
+# Every shared step on DuckDB and on Spark; `make spark-full` with whole plans besides. Needs Java 17; downloads pyspark
+# (450 MB) the first time.
+spark: SPARK = -m "not full"
+spark spark-full: venv
 	@command -v java >/dev/null || { echo "make spark needs Java 17 or newer on PATH, such as the package openjdk-17-jre-headless"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-spark.lock
-	$(BIN)/python -m pytest tests/spark
+	$(BIN)/python -m pytest tests/spark $(SPARK)
 
 venv: $(STAMP)
 

@@ -122,7 +122,7 @@ def main() -> None:
             sums = read_ledger(given.out)
         else:
             sums = price_parquet(given.file, given.out)
-    except tf.TenfoldError as error:
+    except (tf.TenfoldError, pl.exceptions.PolarsError, OSError) as error:
         sys.exit(f"frames: {error}")
     with pl.Config(tbl_rows=50, tbl_hide_dataframe_shape=True):
         sys.stdout.write(f"{sums.with_columns(cost_usd=to_usd(pl.col('cost_pusd')))}\n")

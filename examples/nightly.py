@@ -9,7 +9,7 @@ alerts). The last two read what is published. Every task may be run again, and a
 and skips what it knows, files appear whole or not at all, and the same day of the same log gives the same files.
 
 Alerts are JSON lines on standard output, kept in OUT/alerts/DAY.jsonl; in Python, `run(job, day, send=...)` hands them
-to a function of yours. Exit codes: 0 all is well; 1 it failed, run it again; 2 the command line is wrong; 3 the log
+to a function of yours. Exit codes: 0 all is well; 1 it failed, and says why; 2 the command line is wrong; 3 the log
 has no request of that day; 4 done, and there are alerts.
 
     # crontab: at 03:15, for the day before (UTC)
@@ -274,7 +274,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         return one(job, task, day)
     except (tf.TenfoldError, OSError) as error:
-        sys.stderr.write(f"nightly: {task} failed, run it again: {error}\n")
+        sys.stderr.write(f"nightly: {task} failed: {error}\n")
         return 1
 
 
@@ -289,15 +289,20 @@ def one(job: Job, task: str, day: date) -> int:
     elif task == "publish":
         publish(job)
     elif task == "bill":
-        return 0 if bill(job, day) else 3
+        return 0 if bill(job, day) else _none(day)
     elif task == "check":
         alerts = check(job, day)
         told(alerts)
         return 4 if alerts else 0
     else:
         result = run(job, day, told)
-        return 3 if result.bill is None else 4 if result.alerts else 0
+        return _none(day) if result.bill is None else 4 if result.alerts else 0
     return 0
+
+
+def _none(day: date) -> int:
+    sys.stderr.write(f"nightly: no request on {day}: nothing to bill\n")
+    return 3
 
 
 if __name__ == "__main__":

@@ -82,3 +82,10 @@ def test_bad_values_name_the_key(tmp_path, text, said):
 )
 def test_duckdb_gets_two_thirds_of_the_limit(tmp_path, limit, pool):
     assert read(tmp_path, f'memory_limit = "{limit}"').pool == pool
+
+
+def test_a_limit_that_is_no_size_names_the_file(tmp_path):
+    file = tmp_path / "tenfold.toml"
+    file.write_text('memory_limit = "lots"\n')
+    with pytest.raises(AssumptionError, match=r"tenfold.toml: memory_limit"):
+        settings(file)

@@ -118,6 +118,8 @@ def settings(path: str | Path = FILE) -> Settings:
     _checked(f"{file}", raw, _defaults(Settings, without=_OBJECTS), also=(*_TABLES, *_OBJECTS))
     found = Settings(**raw, thresholds=_thresholds(file, objects), currency=_currency(file, objects.get("currency")))
     zone(found.report_zone, where=f"{file}: report_zone")
+    if found.memory_limit != "-1" and not _SIZE.fullmatch(found.memory_limit):
+        raise AssumptionError(f'{file}: memory_limit = "{found.memory_limit}": write a size, such as "2GB"')
     if not 1 <= found.fiscal_year_start <= 12:
         raise AssumptionError(f"{file}: fiscal_year_start = {found.fiscal_year_start}: write a month from 1 to 12")
     return replace(found, budgets=str(file.parent / found.budgets)) if found.budgets else found

@@ -134,7 +134,7 @@ def test_exit_codes_and_alerts(job, example, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         nightly.main(["--date", "yesterday"])
     assert nightly.main(["--logs", str(tmp_path / "none.jsonl"), "--db", str(job.db), "--date", str(DAY)]) == 1
-    assert "run it again" in capsys.readouterr().err
+    assert "nightly: all failed: " in capsys.readouterr().err
 
 
 @pytest.mark.full

@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import time
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
+import duckdb
 import pytest
 from log_files import counted
 from published_logs import USERS, killed, loaded, row, rows, tables
@@ -210,3 +212,53 @@ def test_killed_it_has_forgotten_all_or_nothing(db, tmp_path):
     left = [tf.open_log(place).requests["user_id"].to_list().count("ann") for place in places]
     assert left == [7, 0, 7]
     assert tf.forget(tf.open_log(places[0]), user="ann").requests == 7
+
+
+def test_an_instant_without_a_zone_is_of_the_zone_asked(db, monkeypatch):
+    log = tf.open_log(db)
+    first = log.requests["ts"].min()
+    day = (first + timedelta(days=1)).date()
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        asked = (day, datetime(day.year, day.month, day.day), day.isoformat())
+        counts = {tf.forget(log, before=before, dry_run=True).requests for before in asked}
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert counts == {int((log.requests["ts"] < datetime(day.year, day.month, day.day)).sum())}
+    assert counts != {0}
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["create schema mine; create table mine.texts as select 1 as a", "create macro doubled(a) as 2 * a",
+     "create sequence counter", "alter table requests add column mine varchar"],
+)  # fmt: skip
+def test_what_is_not_tenfolds_is_not_dropped(db, made):
+    with duckdb.connect(db) as connection:
+        connection.execute(made)
+    before = db.read_bytes()
+    with pytest.raises(StoreError, match="not tenfold's"):
+        tf.forget(tf.open_log(db), user="ann-long-id")
+    assert db.read_bytes() == before
+
+
+def test_another_logs_folder_is_left_alone(db, tmp_path):
+    loaded(tmp_path / "other.duckdb", rows(5), name="other")
+    out = tmp_path / "published"
+    tf.publish(tf.open_log(tmp_path / "other.duckdb"), out)
+    whole = tf.attribute(tf.open_log(out)).total_pusd
+    with pytest.raises(StoreError, match="holds another log"):
+        tf.publish(tf.open_log(db), out)
+    before = db.read_bytes()
+    with pytest.raises(StoreError, match="holds another log"):
+        tf.forget(tf.open_log(db), user="ann-long-id", published=out)
+    assert db.read_bytes() == before
+    assert tf.attribute(tf.open_log(out)).total_pusd == whole
+
+
+def test_a_file_of_two_names_is_refused(db, tmp_path):
+    (tmp_path / "again.duckdb").hardlink_to(db)
+    with pytest.raises(StoreError, match="hard link"):
+        tf.forget(tf.open_log(db), user="ann-long-id")

@@ -20,7 +20,9 @@ source = "t"
 """
 
 
-@pytest.mark.parametrize(("grain", "own"), [("day", CAPACITY), ("hour", "")])
+@pytest.mark.parametrize(
+    ("grain", "own"), [("day", CAPACITY), pytest.param("hour", "", marks=pytest.mark.full)], ids=["day", "hour"]
+)
 def test_focus(twins, tmp_path, monkeypatch, grain, own):
     for part, text in (("base", PRICES), ("own", own)):
         (tmp_path / part).mkdir()

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from small_logs import CUT, book, ledger, row
 
 import tenfold as tf
@@ -104,6 +105,37 @@ def test_types_are_taken_as_they_are_meant(on, tmp_path):
     assert naive_log.log_hash != log.log_hash
 
 
+def test_rows_of_several_files_are_told_apart(on, tmp_path):
+    """Conversations whose turns lie in two files, at the same places: cache breaks pair what a load pairs."""
+    own = tmp_path / "own"
+    for part in range(2):
+        made = [
+            row(
+                request_id=f"{session}-{turn}",
+                ts=datetime(2026, 6, 4, 20) + timedelta(minutes=[0, 2, 90, 91][turn], seconds=session),
+                session_id=f"s{session}",
+                model="stacks",
+                input_tokens=3_000 + 500 * turn,
+                cache_read_tokens=2_944 * (turn % 2),
+            )
+            for session in range(3)
+            for turn in range(4)
+            if (session + turn) % 2 == part
+        ]
+        parquet(own, pl.DataFrame(made, infer_schema_length=None), f"{part}.parquet")
+    loaded = tf.load(sorted(own.iterdir()), db=tmp_path / "usage.duckdb")
+    here, there = (tf.attribute(log, book(CUT)) for log in (loaded, on.open_log(own)))
+    with there.session() as session, here.session() as other:
+        places = "select request_id, load_id, source_line from requests order by request_id"
+        found = session.engine.fetch(places)
+        assert found.select("load_id", "source_line").n_unique() == 12
+        assert found.rows() == other.engine.fetch(places).rows()
+    found, told = tf.cache_breaks(there), tf.cache_breaks(here)
+    assert told.frame["turns"].sum() > 2
+    for name in ("frame", "gaps", "heads", "misses"):
+        assert_frame_equal(getattr(found, name), getattr(told, name), check_dtypes=False)
+
+
 def test_repeated_ids_are_counted_and_not_dropped(on, tmp_path):
     frame = pl.DataFrame([row(request_id=name) for name in ("a", "a", "b", None, None)], infer_schema_length=None)
     log = on.open_log(parquet(tmp_path / "own", frame))
@@ -172,7 +204,7 @@ def test_files_that_change_are_noticed(on, tmp_path):
     own = parquet(tmp_path / "own", pl.DataFrame(GOOD), "a.parquet")
     log = on.open_log(own)
     parquet(own, pl.DataFrame(GOOD), "b.parquet")
-    with pytest.raises(StoreError, match="came or went"):
+    with pytest.raises(StoreError, match="came, went or changed"):
         assert tf.attribute(log, book()).total_pusd
 
 

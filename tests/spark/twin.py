@@ -51,7 +51,7 @@ def java_version():
 
 
 def local_session():
-    """Start Spark on two threads, with small shuffles and quiet logs."""
+    """Start Spark on two threads, set for many small steps: nothing is spent on what only large ones pay back."""
     from pyspark.sql import SparkSession
 
     session = (
@@ -62,10 +62,18 @@ def local_session():
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "1g")
-        # a short life: no time for the JVM's second compiler to pay
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
-        .config("spark.sql.shuffle.partitions", "2")
+        # a short life: no time for the JVM's second compiler to pay, whose absence would leave little room for code
+        .config(
+            "spark.driver.extraJavaOptions",
+            "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto",
+        )
+        .config("spark.sql.shuffle.partitions", "1")
         .config("spark.default.parallelism", "2")
+        # a hundred rows a step: interpreted, as planned at first; `python -m benchmarks.spark` compares totals compiled
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.constraintPropagation.enabled", "false")
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )

@@ -11,7 +11,6 @@ within the memory limit; what does not fit is spilled beside the database.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import duckdb
 
+from tenfold.display import counted
 from tenfold.errors import StoreError
 from tenfold.export import snapshots
 from tenfold.logs.forgotten import FORGOTTEN
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 # What reading takes; the key of the hashes, its fingerprint and the marks of sources stay at home.
 _META = ("schema_version", "thresholds", "cube_cells", "owners", FORGOTTEN)
 _KEPT: Final = 2
+# DuckDB hashes an empty list or map as it does none.
+_NONE: Final = "prefix_hashes IS NULL, flags IS NULL, tags IS NULL"
 _STAMP = "%Y%m%dT%H%M%SZ"
 Progress = Callable[[int, int], None]
 
@@ -135,6 +137,7 @@ def publish_keeping(
     with snapshots.opened(path, log.store.limits.lock_timeout_s) as folder, folder.staging() as staged:
         try:
             with log.store.reading() as connection:
+                _refuse_other(connection, folder.current, path)
                 made = _Making(connection, staged, folder.current, progress).made(log.log_hash)
         except duckdb.Error as error:
             said = str(error).splitlines()[0]
@@ -142,7 +145,7 @@ def publish_keeping(
         before = folder.current
         is_new = before is None or not _is_same(before, made)
         if is_new:
-            target = folder.put(staged, f"{datetime.now(UTC):{_STAMP}}-{_digest(made)}")
+            target = folder.put(staged, f"{datetime.now(UTC):{_STAMP}}-{made.digest}")
         else:
             assert before is not None
             target = before.folder
@@ -160,6 +163,37 @@ def publish_keeping(
         sum(written.bytes for written in (*files, *made.tables.values())) if is_new else 0,
         tuple(removed),
     )
+
+
+def check_target(log: Log, out: Path) -> None:
+    """Refuse a folder that a log cannot be published into, before other work is done.
+
+    Args:
+        log: The log.
+        out: The folder.
+
+    Raises:
+        StoreError: It holds something else, one snapshot, or another log.
+    """
+    snapshots.check(out)
+    with log.store.reading() as connection:
+        _refuse_other(connection, snapshots.Folder(out).current, out)
+
+
+def _refuse_other(connection: duckdb.DuckDBPyConnection, before: Snapshot | None, out: Path) -> None:
+    """Refuse a folder that was published from another log: loads are only ever added to one."""
+    if before is None:
+        return
+    same = "load_id, sha256, loaded_at"
+    strange = connection.execute(
+        f"SELECT count(*) FROM (SELECT {same} FROM read_parquet({quoted(str(before.file('loads')))}) "
+        f"EXCEPT SELECT {same} FROM loads)"
+    ).fetchall()[0][0]
+    if strange:
+        raise StoreError(
+            f"{out}: holds another log, of which {counted(strange, 'load')} never came into this one. Publish into a "
+            "folder of its own, or remove this one first"
+        )
 
 
 class _Held(NamedTuple):
@@ -228,7 +262,7 @@ class _Making:
         """List the days; one without rows where there are none, for readers to have columns."""
         rows = self.connection.execute(
             "SELECT ts::DATE AS day, count(*), sum(hash("
-            f"{self.columns})::HUGEINT)::VARCHAR, coalesce(sum(len(prefix_hashes)), 0)::BIGINT,\n"
+            f"{self.columns}, {_NONE})::HUGEINT)::VARCHAR, coalesce(sum(len(prefix_hashes)), 0)::BIGINT,\n"
             "day::VARCHAR, (day + 1)::VARCHAR, date_diff('day', DATE '1970-01-01', day)\n"
             "FROM requests GROUP BY day ORDER BY day NULLS LAST"
         ).fetchall()
@@ -304,8 +338,3 @@ def _taken(before: Snapshot | None, made: Snapshot) -> set[str]:
     if before is None or before.writer != made.writer:
         return set()
     return {name for name, day in made.days.items() if name in before.days and before.days[name].content == day.content}
-
-
-def _digest(made: Snapshot) -> str:
-    held = made.as_dict()
-    return hashlib.sha256(json.dumps([held["days"], held["tables"]]).encode()).hexdigest()[:12]

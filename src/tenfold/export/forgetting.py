@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import duckdb
 from tenfold import config
 from tenfold.display import counted
 from tenfold.errors import AssumptionError, StoreError
-from tenfold.export.day_files import Published, publish_keeping
+from tenfold.export.day_files import Published, check_target, publish_keeping
 from tenfold.ledger import Session, Window
 from tenfold.ledger.session import timestamp
 from tenfold.logs import Log, cube, forgotten, open_log
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _WHO, _RENAMED = "temp.forget_who", "temp.forget_settings"
+# Columns in which an id may stand that is no user's there.
+_WHERE_ELSE = ("org", "project", "team", "feature", "environment", "session_id", "api_key_id", "client", "trace_id")
 _GONE = "(SELECT * FROM {held}requests WHERE {condition})"
 
 
@@ -105,10 +107,12 @@ class Forgotten:
         said = [f"{verb}: {', '.join(went)}; {counted(self.requests_left, 'request')} stay"]
         if self.undated:
             said.append(f"{counted(self.undated, 'request')} without a time stay: no day says whether they are older")
+        if self.user is not None and not any((self.requests, self.texts, self.buckets)):
+            said.append("nothing here is of this user: check the spelling, ids are taken letter by letter")
         said += self.elsewhere
         if self.is_dry:
             return [*said, "dry: the database is as it was"]
-        said.append("the database was written anew, so its file holds no bytes of them")
+        said.append("the database was written anew, so its file holds no bytes of those requests")
         if self.user is None:
             said.append("a file loaded before is skipped; another file that holds such requests brings them back")
         else:
@@ -118,7 +122,8 @@ class Forgotten:
             )
         if self.published is None:
             said.append(
-                "published folders, exports, backups and the logs themselves may still hold them: --published DIR"
+                "published folders (their older snapshots too), exports, backups and the logs themselves may still "
+                "hold them: --published DIR makes a folder anew and removes its older snapshots"
             )
         else:
             said.append(
@@ -132,7 +137,7 @@ def forget(
     log: Log,
     *,
     user: str | None = None,
-    before: str | datetime | None = None,
+    before: str | date | datetime | None = None,
     zone: str = "UTC",
     published: str | Path | None = None,
     dry_run: bool = False,
@@ -149,7 +154,7 @@ def forget(
         log: The log.
         user: Its ``user_id``.
         before: First day, or instant, that stays.
-        zone: Zone of the day.
+        zone: Zone of the day, and of an instant without one.
         published: A published folder that is to be made anew at once, its older snapshots removed.
         dry_run: Only say what would go.
         book: Prices for what it cost; the shipped ones by default.
@@ -167,7 +172,9 @@ def forget(
         raise AssumptionError("forget either a user or what was before a day: --user U or --before D")
     if published is not None and not is_published(published):
         raise StoreError(f"{published}: no published folder. Name the one that tenfold publish wrote: --published DIR")
-    limit = before if isinstance(before, datetime) else config.instant(before, zone, "--before")
+    if not dry_run and published is not None:
+        check_target(log, Path(published))
+    limit = _instant(before, zone)
     what = _What(user, limit)
     with log.store.reading() if dry_run else log.store.writing() as connection:
         found = what.counted(connection, book or price_book(), is_dry=dry_run)
@@ -184,6 +191,12 @@ def forget(
             f"forgotten in the database, but not in {published}, which still holds it all ({error}). Once that is "
             f"mended: tenfold publish --db {log.store.path} --out {published}, and remove its older snapshots"
         ) from error
+
+
+def _instant(before: str | date | None, zone: str) -> datetime | None:
+    if isinstance(before, datetime) and before.tzinfo is not None:
+        return before
+    return config.instant(before.isoformat() if isinstance(before, date) else before, zone, "--before")
 
 
 class _What:
@@ -280,8 +293,11 @@ class _What:
             "requests of others bear the id in a tag": (
                 f"SELECT count(*) FROM requests WHERE NOT {self.condition} AND list_contains(map_values(tags), $1)"
             ),
+            "requests of others bear the id in another column": (
+                f"SELECT count(*) FROM requests WHERE NOT {self.condition} AND $1 IN ({', '.join(_WHERE_ELSE)})"
+            ),
             "loaded files bear the id in their name": "SELECT count(*) FROM loads WHERE contains(source_file, $1)",
-            "recorded plans bear the id": "SELECT count(*) FROM plans WHERE contains(document, $1)",
+            "recorded plans bear the id": ("SELECT count(*) FROM plans WHERE contains(document, '\"' || $1 || '\"')"),
         }
         found = {what: connection.execute(sql, [self.user]).fetchall()[0][0] for what, sql in places.items()}
         return tuple(f"{count:,} {what}, which stays" for what, count in found.items() if count)

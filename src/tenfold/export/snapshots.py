@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tenfold.errors import StoreError
-from tenfold.store.manifest import CURRENT, MANIFEST, MARK, SNAPSHOTS, Snapshot, read
+from tenfold.store.manifest import CURRENT, MANIFEST, MARK, SNAPSHOTS, Snapshot, read, refuse_pattern
 
 _NEW, _OLD = ".new-", ".old-"
 _PAUSE_S = 0.1
@@ -165,10 +165,10 @@ def opened(out: Path, wait_s: float) -> Generator[Folder]:
         StoreError: It holds something else, or another publisher is at work.
         OSError: It cannot be written.
     """
-    _check(out)
+    check(out)
     folder = Folder(out)
     out.mkdir(exist_ok=True)
-    handle = os.open(out / MARK, os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(out / MARK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         _lock(handle, out, wait_s)
         folder.snapshots.mkdir(exist_ok=True)
@@ -178,8 +178,16 @@ def opened(out: Path, wait_s: float) -> Generator[Folder]:
         os.close(handle)
 
 
-def _check(out: Path) -> None:
-    """Refuse a place that publishing would spoil."""
+def check(out: Path) -> None:
+    """Refuse a place that publishing would spoil, or that nobody could read.
+
+    Args:
+        out: The folder.
+
+    Raises:
+        StoreError: It holds something else, or its name is a pattern.
+    """
+    refuse_pattern(out)
     way_out = "Name an empty folder, a new one, or one that was published into before: --out DIR"
     if not out.exists():
         if os.path.lexists(out):

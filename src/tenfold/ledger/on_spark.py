@@ -231,8 +231,9 @@ class _Own(SparkStore):
             engine.step("cube", f"select * from {self._cube}")
         meta = {"thresholds": ",".join(str(limit) for limit in sorted(self.thresholds))}
         engine.register("meta", pl.DataFrame({"name": list(meta), "value": list(meta.values())}))
+        # all files together, whose own loads are numbered from 1 and hashed nowhere
         loaded = {
-            "load_id": 1, "source_file": self.place, "sha256": self.found.hash, "settings": "{}",
+            "load_id": 0, "source_file": self.place, "sha256": self.found.hash, "settings": "{}",
             "source_format": own_parquet.FORMAT, "lines": self.found.requests, "requests": self.found.requests,
         }  # fmt: skip
         columns = {column.name: _POLARS[column.type] for column in schema.LOADS}

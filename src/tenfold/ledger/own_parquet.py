@@ -107,16 +107,20 @@ def look(session: SparkSession, place: str) -> Found:
         )
     _refuse_impossible(place, {what: int(found[f"t{n}"].sum()) for n, what in enumerate(tests)})
     files = tuple(sorted(frame.inputFiles()))
-    listed = session.read.format("binaryFile").load(place).select("path", "length", "modificationTime")
-    marks = sorted(str(tuple(row)) for row in listed.collect())
     return Found(
         frame.schema,
         types,
         files,
         _kinds(found.select(f"said_{name}" for name in _KEYS)),
         int(found["requests"].sum()),
-        hashlib.sha256("\n".join(marks).encode()).hexdigest(),
+        _hash(session, place),
     )
+
+
+def _hash(session: SparkSession, place: str) -> str:
+    """Hash names, sizes and times of the files."""
+    listed = session.read.format("binaryFile").load(place).select("path", "length", "modificationTime")
+    return hashlib.sha256("\n".join(sorted(str(tuple(row)) for row in listed.collect())).encode()).hexdigest()
 
 
 def lay(engine: SparkEngine, place: str, found: Found) -> None:
@@ -131,8 +135,8 @@ def lay(engine: SparkEngine, place: str, found: Found) -> None:
         StoreError: The files are others by now.
     """
     frame = _read(engine.session, place, found.columns)
-    if tuple(sorted(frame.inputFiles())) != found.files:
-        raise StoreError(f"{place}: files came or went since this log was opened. Open it again")
+    if tuple(sorted(frame.inputFiles())) != found.files or _hash(engine.session, place) != found.hash:
+        raise StoreError(f"{place}: files came, went or changed since this log was opened. Open it again")
     engine.view(
         "own_raw",
         frame.selectExpr("*", "_metadata.file_path as own_file", "_metadata.row_index as own_row"),
@@ -147,12 +151,14 @@ def lay(engine: SparkEngine, place: str, found: Found) -> None:
     engine.register("price_keys", found.kinds.unique("price_key").select("price_key", *_KEYS).sort("price_key"))
     columns = ",\n  ".join(f"{text} as {name}" for name, text in _columns(found.types).items())
     alike = " and ".join(f"{_said(name, found.types, 'r.')} = k.said_{name}" for name in _KEYS)
-    # without rid, which takes another join
+    # without rid and load_id, which take another join
     engine.step(
         "own_requests",
         f"select\n  {columns},\n  own_file, own_row\nfrom own_raw as r\nleft join own_kinds as k on {alike}",
     )
-    names = ", ".join(f"r.{name}" for name in schema.names("requests"))
+    # a file is a load: its number and the row there tell requests apart
+    load = f"cast({_known('f.number', 'bigint')} + 1 as int) as load_id"
+    names = ", ".join(load if name == "load_id" else f"r.{name}" for name in schema.names("requests"))
     rid = f"{_known('f.number', 'bigint')} * {_ROWS_OF_A_FILE} + r.own_row as rid"
     engine.step(
         "requests", f"select {rid}, {names} from own_requests as r left join own_files as f on r.own_file = f.path"
@@ -306,7 +312,6 @@ def _columns(types: Mapping[str, str]) -> dict[str, str]:
         "flags": f"case when {odd} then array('bad_value') end",
         "id_hash": "cast(null as decimal(20, 0))",
         "price_key": _known("k.price_key", "int"),
-        "load_id": "1",
         "team_logged": made["team"],
         "feature_logged": made["feature"],
     }

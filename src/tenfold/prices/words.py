@@ -37,6 +37,7 @@ PROVIDER_ALIASES = {
     "gcp.vertex_ai": "vertex",
     "google-vertex": "vertex",
     "azure_ai": "azure",
+    "azure_openai": "azure",
     "azure.ai.openai": "azure",
     "azure.ai.inference": "azure",
     "az.ai.openai": "azure",

@@ -280,7 +280,7 @@ class Queue:
         if fcntl is None or self._handle is not None:
             return
         try:
-            handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o666)
+            handle = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError:
             return
         try:

@@ -12,8 +12,10 @@ plus the row's place in its file; rows without a time have the day number 2^27, 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ TABLES: Final = ("cube", "price_keys", "rejects", "loads", "usage_buckets", "pla
 UNDATED: Final = "undated"
 UNDATED_DAY: Final = 2**27
 RID_STEP: Final = 2**32
+_NAME = re.compile(r"\d{8}T\d{6}Z-(?P<digest>[0-9a-f]{12})x*")
 _AGAIN = "Publish anew: tenfold publish --db FILE --out DIR"
 
 
@@ -110,6 +113,12 @@ class Snapshot:
         """
         return [self.file(table, day) for day in self.days] if table in (REQUESTS, BLOCKS) else [self.file(table)]
 
+    @property
+    def digest(self) -> str:
+        """Hash of what the manifest says is in it: the end of the folder's name."""
+        held = self.as_dict()
+        return hashlib.sha256(json.dumps([held["days"], held["tables"]]).encode()).hexdigest()[:12]
+
     def as_dict(self) -> dict[str, Any]:
         """Give the manifest.
 
@@ -178,6 +187,7 @@ def read(folder: Path) -> Snapshot:
         StoreError: There is no manifest, it is broken or of another schema, or a file is missing or cut short.
     """
     path = folder / MANIFEST
+    refuse_pattern(folder)
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
         version = held["schema_version"]
@@ -202,6 +212,9 @@ def read(folder: Path) -> Snapshot:
         raise StoreError(f"{folder}: no {MANIFEST} in it: no whole snapshot. {_AGAIN}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path}: broken ({type(error).__name__}: {error}). {_AGAIN}") from error
+    named = _NAME.fullmatch(folder.name)
+    if named and named["digest"] != found.digest:
+        raise StoreError(f"{path}: changed since it was written (the folder's name says {named['digest']}). {_AGAIN}")
     for file, written in _all(found):
         size = file.stat().st_size if file.is_file() else None
         if size != written.bytes:
@@ -216,6 +229,19 @@ def _all(snapshot: Snapshot) -> Generator[tuple[Path, Written]]:
         yield snapshot.file(BLOCKS, name), day.prefix_blocks
     for name, written in snapshot.tables.items():
         yield snapshot.file(name), written
+
+
+def refuse_pattern(folder: Path) -> None:
+    """Refuse a folder whose path readers of Parquet would take for a pattern, and read others beside it.
+
+    Args:
+        folder: A published folder, or a snapshot.
+
+    Raises:
+        StoreError: It holds ``*`` or ``?``.
+    """
+    if set(str(folder)) & set("*?"):
+        raise StoreError(f"{folder}: readers of Parquet take * and ? for a pattern. Give the folder another name")
 
 
 def resolved(path: Path) -> Path:

@@ -19,7 +19,6 @@ from tenfold.store.database import quoted
 if TYPE_CHECKING:
     import duckdb
 
-_ANEW = "anew"
 # Who opened the old file in the very moment of the change is refused by its lock for this long, and looks again.
 _HELD_S = 0.25
 
@@ -72,10 +71,11 @@ def _into(
     connection: duckdb.DuckDBPyConnection, part: Path, stays: Mapping[str, str], finish: Callable[[str], None]
 ) -> None:
     name = str(connection.execute("SELECT current_database()").fetchall()[0][0])
-    held = '"' + name.replace('"', '""') + '".main.'
-    connection.execute(f"ATTACH {quoted(str(part))} AS {_ANEW}")
+    quotes = name.replace('"', '""')
+    held, anew = f'"{quotes}".main.', f'"{quotes}_anew"'
+    connection.execute(f"ATTACH {quoted(str(part))} AS {anew}")
     try:
-        connection.execute(f"USE {_ANEW}")
+        connection.execute(f"USE {anew}")
         connection.execute("BEGIN")
         try:
             for table in schema.TABLES:
@@ -88,10 +88,10 @@ def _into(
         except BaseException:
             connection.execute("ROLLBACK")
             raise
-        connection.execute(f"CHECKPOINT {_ANEW}")
+        connection.execute(f"CHECKPOINT {anew}")
     finally:
         connection.execute(f"USE {held.removesuffix('.main.')}")
-        connection.execute(f"DETACH {_ANEW}")
+        connection.execute(f"DETACH {anew}")
     with part.open("rb") as handle:
         os.fsync(handle.fileno())
 
@@ -115,14 +115,25 @@ def _in_memory(connection: duckdb.DuckDBPyConnection, stays: Mapping[str, str], 
 
 
 def _refuse_others(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    own = ", ".join(f"('{table}', '{column}')" for table in schema.TABLES for column in schema.names(table))
     rows = connection.execute(
-        "SELECT table_name FROM information_schema.tables WHERE table_catalog = current_database() ORDER BY ALL"
+        "SELECT concat_ws('.', nullif(schema_name, 'main'), table_name, "
+        f"CASE WHEN table_name IN ({', '.join(map(quoted, schema.TABLES))}) THEN column_name END) AS name "
+        "FROM duckdb_columns() WHERE database_name = current_database() AND NOT internal "
+        f"AND (schema_name <> 'main' OR (table_name, column_name) NOT IN ({own})) "
+        "UNION SELECT function_name FROM duckdb_functions() WHERE database_name = current_database() AND NOT internal "
+        "UNION SELECT sequence_name FROM duckdb_sequences() WHERE database_name = current_database() "
+        "UNION SELECT type_name FROM duckdb_types() WHERE database_name = current_database() AND NOT internal "
+        "ORDER BY name"
     ).fetchall()
-    others = [name for (name,) in rows if name not in schema.TABLES]
-    if others:
+    if rows:
         raise StoreError(
-            f"{path}: holds tables or views that are not tenfold's ({', '.join(others[:5])}), which would be lost as "
-            "the file is written anew. Move them into a database of their own first"
+            f"{path}: holds what is not tenfold's ({', '.join(name for (name,) in rows[:5])}) and would be lost as the "
+            "file is written anew. Move it into a database of its own first"
+        )
+    if path.stat().st_nlink > 1:
+        raise StoreError(
+            f"{path}: the same file has another name (a hard link), which would keep what is to go. Remove that first"
         )
 
 
