@@ -215,7 +215,7 @@ def test_the_users_session_keeps_its_settings_and_views(spark, on, tmp_path):
         assert tf.attribute(on.open_log(parquet(tmp_path / "own", pl.DataFrame(GOOD))), book()).total_pusd == 0
         assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
         assert spark.sql("select * from requests").collect()[0][0] == 1
-        assert [table.name for table in spark.catalog.listTables()] == ["requests"]
+        assert [view.viewName for view in spark.sql("show views").collect()] == ["requests"]
     finally:
         spark.catalog.dropTempView("requests")
         spark.conf.unset("spark.sql.session.timeZone")
