@@ -200,10 +200,11 @@ def test_duckdb_stores_and_what_only_duckdb_does_are_refused(on, tmp_path):
         tf.export_focus(tf.attribute(log, book()), tmp_path / "f.csv")
 
 
-def test_files_that_change_are_noticed(on, tmp_path):
+@pytest.mark.parametrize("name", ["a.parquet", "b.parquet"])
+def test_files_that_change_are_noticed(on, tmp_path, name):
     own = parquet(tmp_path / "own", pl.DataFrame(GOOD), "a.parquet")
     log = on.open_log(own)
-    parquet(own, pl.DataFrame(GOOD), "b.parquet")
+    parquet(own, pl.concat([pl.DataFrame(GOOD)] * 2), name)
     with pytest.raises(StoreError, match="came, went or changed"):
         assert tf.attribute(log, book()).total_pusd
 
