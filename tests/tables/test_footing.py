@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tenfold.tables import Column, grid
@@ -34,6 +34,7 @@ def figure(text):
 
 
 @given(st.lists(st.integers(0, 500 * CENT) | st.integers(-20 * CENT, 20 * CENT), min_size=1, max_size=9))
+@example([50_050_050_051, 50_050_050_051])
 @settings(max_examples=60, deadline=None)
 def test_costs_and_shares_sum_to_their_total_as_shown(costs):
     *rows, total = written([*costs, 10_000 * CENT], texts=["not priced"])
@@ -43,12 +44,14 @@ def test_costs_and_shares_sum_to_their_total_as_shown(costs):
         assert abs(text * CENT * 100 - cost) < CENT
         assert text >= 0 or cost < 0
     plain = [share for _, share in rows if share[0] not in "<>–"]
-    tiny = sum(
-        Fraction(cost, sum(costs) + 10_000 * CENT)
+    tiny = [
+        100 * Fraction(cost, sum(costs) + 10_000 * CENT)
         for cost, (_, share) in zip([*costs, 10_000 * CENT], rows, strict=False)
         if share[0] in "<>"
-    )
-    assert abs(sum(map(figure, plain)) - (100 - 100 * tiny)) <= Fraction(1, 20)
+    ]
+    # a row below what is shown either stands beside the sum, or was rounded away within it
+    least, most = 100 - sum(one for one in tiny if one > 0), 100 - sum(one for one in tiny if one < 0)
+    assert least - Fraction(1, 20) <= sum(map(figure, plain)) <= most + Fraction(1, 20)
     assert all(share not in ("0.0 %", "100.0 %") for cost, (_, share) in zip(costs, rows, strict=False) if cost > 0)
 
 
